@@ -1,0 +1,33 @@
+// Two kinds of tests. `unit` holds everything that needs no process of ours and runs in parallel; `system` starts
+// real servers, agents and databases, so its files run one after another and may take minutes.
+import { defineConfig } from 'vitest/config';
+
+const systemTimeoutMs = 180_000;
+
+export default defineConfig({
+  test: {
+    // The closing line comes last: CI reads the counts from it.
+    reporters: ['default', './scripts/closing-line-reporter.ts'],
+    teardownTimeout: systemTimeoutMs,
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['packages/*/src/**/*.test.ts', 'tests/structure/**/*.test.ts'],
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          name: 'system',
+          include: ['tests/**/*.test.ts'],
+          exclude: ['**/node_modules/**', 'tests/structure/**'],
+          fileParallelism: false,
+          testTimeout: systemTimeoutMs,
+          hookTimeout: systemTimeoutMs,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
+  },
+});
