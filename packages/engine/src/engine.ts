@@ -1,0 +1,20 @@
+// The engine's one interface. Deterministic: the same events and times give the same plans, byte for byte. `decide` changes
+// nothing; committed plans come back as events.
+import type { EngineRows, JobId, LogEvent, Plan, Verdict } from '@muster/model';
+
+export interface Engine {
+  /** The last event applied. */
+  readonly sequence: number;
+  /** Events must come in order without gaps; one already applied is ignored. */
+  apply(event: LogEvent): void;
+  decide(nowMs: number): Plan;
+  /** The full answer for one job, counts computed now; null for a job the engine does not know (ended or never seen). */
+  explain(job: JobId, nowMs: number): Verdict | null;
+  /** An independent copy. */
+  fork(): Engine;
+  /** Equal for equal states, however they came about: rebuilt = live. */
+  stateHash(): string;
+}
+
+/** How an engine is made: from rows read in one snapshot. An empty fleet is rows with nothing in them. */
+export type LoadEngine = (rows: EngineRows) => Engine;

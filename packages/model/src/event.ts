@@ -1,0 +1,151 @@
+// The log: every change that the engine or a person may want to know, in commit order. Bodies carry what `apply`
+// needs and what a reader wants to see, never commands, environment or secrets. Each kind has a schema version; older
+// versions are lifted by the upcasters below, so that everyone else sees only the newest form.
+import type { JobDemand } from './demand.ts';
+import type { JobId, NodeId, RunId } from './ids.ts';
+import type { Inventory } from './inventory.ts';
+import type { JobState } from './job-state.ts';
+import type { Drain, NodeState } from './node-state.ts';
+import type { Failures, JobResult, Reason, RunResult, TaskExit } from './outcome.ts';
+import type { TaskPlacement, UnitRefusal } from './plan.ts';
+import type { Policy } from './policy.ts';
+
+/** What the engine knows of a waiting or placed job; also the row it is rebuilt from. */
+export interface JobFacts {
+  readonly job: JobId;
+  readonly version: number;
+  readonly name: string;
+  readonly project: string;
+  readonly tier: string;
+  readonly priority: number;
+  readonly demand: JobDemand;
+  readonly submittedMs: number;
+}
+
+export interface NodeFacts {
+  readonly node: NodeId;
+  readonly name: string;
+  readonly cluster: string;
+  readonly pool: string;
+  readonly generation: number;
+  readonly inventory: Inventory;
+  readonly state: NodeState['state'];
+  readonly drain: Drain | null;
+}
+
+/** What a run holds from plan to proven end. */
+export interface RunFacts {
+  readonly run: RunId;
+  readonly job: JobId;
+  readonly attempt: number;
+  readonly exclusive: boolean;
+  readonly tasks: readonly TaskPlacement[];
+  readonly port: number;
+}
+
+type QueuedFacts = {
+  readonly attempt: number;
+  readonly notBeforeMs: number;
+  readonly failures: Failures;
+  readonly avoid: readonly NodeId[];
+};
+
+export type EventBody =
+  | ({ readonly kind: 'job.submitted'; readonly by: string; readonly held: boolean } & JobFacts)
+  | { readonly kind: 'job.held'; readonly job: JobId; readonly version: number; readonly by: string }
+  | { readonly kind: 'job.released'; readonly job: JobId; readonly version: number; readonly by: string }
+  /** A cancel was accepted while a run lives; its end follows. */
+  | { readonly kind: 'job.stopping'; readonly job: JobId; readonly version: number; readonly by: string }
+  | ({
+      readonly kind: 'job.requeued';
+      readonly job: JobId;
+      readonly version: number;
+      readonly because: RunResult;
+    } & QueuedFacts)
+  | { readonly kind: 'job.ended'; readonly job: JobId; readonly version: number; readonly result: JobResult }
+  | ({ readonly kind: 'run.planned'; readonly version: number; readonly epoch: number } & RunFacts)
+  | { readonly kind: 'run.starting'; readonly run: RunId; readonly job: JobId }
+  | { readonly kind: 'run.running'; readonly run: RunId; readonly job: JobId; readonly version: number }
+  | { readonly kind: 'run.stopping'; readonly run: RunId; readonly job: JobId; readonly reason: Reason }
+  | { readonly kind: 'run.unknown'; readonly run: RunId; readonly job: JobId; readonly node: NodeId }
+  | {
+      readonly kind: 'run.seen';
+      readonly run: RunId;
+      readonly job: JobId;
+      readonly state: 'starting' | 'running' | 'stopping';
+    }
+  | { readonly kind: 'run.ended'; readonly run: RunId; readonly job: JobId; readonly result: RunResult }
+  /** Only tasks of gangs are told one by one, and only when they failed. */
+  | {
+      readonly kind: 'task.failed';
+      readonly run: RunId;
+      readonly job: JobId;
+      readonly rank: number;
+      readonly node: NodeId;
+      readonly exit: TaskExit;
+    }
+  | { readonly kind: 'plan.dropped'; readonly job: JobId; readonly run: RunId; readonly refusal: UnitRefusal }
+  | ({ readonly kind: 'node.joined' | 'node.changed' } & NodeFacts)
+  | {
+      readonly kind: 'node.ready' | 'node.silent' | 'node.removed';
+      readonly node: NodeId;
+      readonly name: string;
+    }
+  | { readonly kind: 'node.lost'; readonly node: NodeId; readonly name: string; readonly reason: Reason }
+  | { readonly kind: 'node.drained'; readonly node: NodeId; readonly name: string; readonly drain: Drain }
+  | { readonly kind: 'node.undrained'; readonly node: NodeId; readonly name: string; readonly by: string }
+  /** Mass silence: nothing on the cluster is expired until somebody speaks or the bound passes. */
+  | {
+      readonly kind: 'cluster.frozen';
+      readonly cluster: string;
+      readonly silent: number;
+      readonly nodes: number;
+      readonly untilMs: number;
+    }
+  | { readonly kind: 'cluster.thawed'; readonly cluster: string; readonly by: string }
+  | { readonly kind: 'project.created' | 'project.removed'; readonly project: string; readonly by: string }
+  | {
+      readonly kind: 'policy.changed';
+      readonly version: number;
+      readonly policy: Policy;
+      readonly by: string;
+    }
+  | { readonly kind: 'leader.changed'; readonly epoch: number; readonly server: string };
+
+export type EventKind = EventBody['kind'];
+
+export interface LogEvent {
+  readonly sequence: number;
+  readonly atMs: number;
+  readonly body: EventBody;
+}
+
+/** The schema version each kind is written with today; 1 unless listed. */
+export const eventVersions: Readonly<Partial<Record<EventKind, number>>> = {};
+
+type Upcaster = (body: Record<string, unknown>) => Record<string, unknown>;
+
+/** `upcasters[kind][v]` lifts a body from version v to v + 1. */
+const upcasters: Readonly<Partial<Record<EventKind, Readonly<Record<number, Upcaster>>>>> = {};
+
+export function upcast(kind: EventKind, version: number, body: Record<string, unknown>): EventBody {
+  const newest = eventVersions[kind] ?? 1;
+  let lifted = body;
+  for (let v = version; v < newest; v++) lifted = upcasters[kind]?.[v]?.(lifted) ?? lifted;
+  return { ...lifted, kind } as unknown as EventBody;
+}
+
+/** What the engine is rebuilt from: rows read in one snapshot, and the sequence they stand at. */
+export interface EngineRows {
+  readonly sequence: number;
+  readonly policyVersion: number;
+  readonly policy: Policy;
+  readonly nodes: readonly NodeFacts[];
+  /** Jobs that are not ended, with the state of each. */
+  readonly jobs: readonly (JobFacts & {
+    readonly state: Exclude<JobState, { state: 'ended' }>;
+    readonly submittedSequence: number;
+  })[];
+  /** Runs that are not ended; each holds all its capacity until its end is proven. */
+  readonly runs: readonly RunFacts[];
+}

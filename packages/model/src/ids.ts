@@ -1,0 +1,53 @@
+// Ids are branded strings with a prefix, so that a log line says what it names and the compiler refuses a job id
+// where a run id is wanted. A fresh id is a time and 45 random bits in lower-case Crockford base 32: ids made later
+// sort later, which keeps database indexes dense. Time and randomness are arguments; this package has neither.
+
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+export type JobId = Branded<'job'>;
+/** Also the dispatch key: the one name by which a cluster knows this attempt. */
+export type RunId = Branded<'run'>;
+export type NodeId = Branded<'node'>;
+export type TokenId = Branded<'token'>;
+export type ServerId = Branded<'server'>;
+export type EnrolmentId = Branded<'enrolment'>;
+
+const prefixes = { job: 'job_', node: 'node_', token: 'tok_', server: 'srv_', enrolment: 'enr_' } as const;
+type Fresh = { job: JobId; node: NodeId; token: TokenId; server: ServerId; enrolment: EnrolmentId };
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+const timeChars = 9; // 45 bits of milliseconds: good until the year 3084
+const randomChars = 9;
+const bodyPattern = /^[0-9a-hjkmnp-tv-z]{18}$/;
+
+/** `random` supplies at least 9 bytes; five bits of each are used. */
+export function freshId<K extends keyof Fresh>(kind: K, nowMs: number, random: Uint8Array): Fresh[K] {
+  let time = '';
+  for (let rest = nowMs, i = 0; i < timeChars; i++, rest = Math.floor(rest / 32))
+    time = alphabet[rest % 32] + time;
+  let tail = '';
+  for (let i = 0; i < randomChars; i++) tail += alphabet[(random[i] ?? 0) & 31];
+  return (prefixes[kind] + time + tail) as Fresh[K];
+}
+
+export function isId<K extends keyof Fresh>(kind: K, text: string): text is Fresh[K] {
+  const prefix = prefixes[kind];
+  return text.startsWith(prefix) && bodyPattern.test(text.slice(prefix.length));
+}
+
+/** A run's id follows from its job and attempt, so that deciding twice names the same run. Attempts count from 1. */
+export function runId(job: JobId, attempt: number): RunId {
+  return `run_${job.slice(4)}_${attempt}` as RunId;
+}
+
+const runPattern = /^run_([0-9a-hjkmnp-tv-z]{18})_([1-9][0-9]{0,5})$/;
+
+export function parseRunId(text: string): { readonly job: JobId; readonly attempt: number } | null {
+  const match = runPattern.exec(text);
+  return match ? { job: `job_${match[1]}` as JobId, attempt: Number(match[2]) } : null;
+}
+
+export function isRunId(text: string): text is RunId {
+  return runPattern.test(text);
+}

@@ -1,0 +1,24 @@
+// What a node has, as its agent (or a cluster's API) reports it. Amounts are whole numbers.
+import type { Capability } from './demand.ts';
+
+export interface Device {
+  /** Position on the node; what a placement names. Dense from 0. */
+  readonly index: number;
+  readonly kind: string;
+  readonly model: string;
+  readonly memoryMib: number;
+  /** The device's own identity (GPU UUID); declared devices have a made-up one. */
+  readonly uuid: string;
+}
+
+export interface Inventory {
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly devices: readonly Device[];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly capabilities: readonly Capability[];
+  /** Address other nodes reach this one at, for rendezvous. */
+  readonly address: string;
+  /** Ports the plan may assign on this node. */
+  readonly ports: { readonly first: number; readonly count: number };
+}

@@ -1,0 +1,140 @@
+// A job spec made whole: one list of groups, every task count settled, every default in place. This is what the
+// database keeps, the agent runs and the engine's demand is cut from; nothing downstream looks at shorthands.
+import type { Constraint, GroupDemand, JobDemand } from './demand.ts';
+import type { RawJobSpec } from './spec.ts';
+
+export type SignalName = 'TERM' | 'INT' | 'HUP' | 'QUIT' | 'USR1' | 'USR2' | 'KILL';
+
+export interface JobSpec {
+  readonly name: string;
+  readonly title: string | null;
+  readonly project: string;
+  readonly kind: 'batch';
+  readonly tier: string;
+  readonly priority: number;
+  readonly groups: readonly GroupSpec[];
+  readonly image: { readonly ref: string; readonly use: 'required' | 'where-supported' } | null;
+  readonly workdir: string | null;
+  readonly constraints: readonly Constraint[];
+  readonly exclusive: boolean;
+  readonly retry: { readonly user: number; readonly outOfMemory: number; readonly infrastructure: number };
+  readonly timeLimitMs: number | null;
+  readonly stop: { readonly signal: SignalName; readonly graceMs: number };
+  /** Null: never stopped for lack of renewal. */
+  readonly stopAfterMs: number | null;
+  readonly outputLimitMib: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface GroupSpec {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly demand: GroupDemand;
+}
+
+/** What the spec leaves to its surroundings: the submitter's project and the policy's tiers. */
+export interface SpecDefaults {
+  readonly project: string;
+  readonly tier: string;
+  readonly stopAfterMs: (tier: string) => number | null;
+}
+
+export type Completed =
+  | { readonly ok: true; readonly spec: JobSpec }
+  | { readonly ok: false; readonly path: string; readonly message: string };
+
+/** Fills shorthands and defaults; refuses what only shows when fields are seen together. */
+export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed {
+  if (raw.groups && raw.tasks !== undefined)
+    return refuse('/tasks', 'says how many tasks the only group has; with /groups, give tasks in each group');
+  const written = raw.groups ?? [{ tasks: raw.tasks ?? 1 }];
+  const groups: GroupSpec[] = [];
+  for (const [i, group] of written.entries()) {
+    const at = raw.groups ? `/groups/${i}` : '';
+    const groupName = group.name ?? (written.length === 1 ? 'main' : null);
+    if (groupName === null) return refuse(`${at}/name`, 'is required when there are several groups');
+    if (groups.some((other) => other.name === groupName))
+      return refuse(`${at}/name`, `"${groupName}" names two groups`);
+    const command = group.command ?? raw.command;
+    if (!command) return refuse(`${at}/command`, 'is required: the program and its arguments, as a list');
+    groups.push({
+      name: groupName,
+      command,
+      env: { ...raw.env, ...group.env },
+      demand: groupDemand(raw, group, groupName),
+    });
+  }
+  const tier = raw.tier ?? defaults.tier;
+  return {
+    ok: true,
+    spec: {
+      name: raw.name ?? 'job',
+      title: raw.title ?? null,
+      project: raw.project ?? defaults.project,
+      kind: 'batch',
+      tier,
+      priority: raw.priority,
+      groups,
+      image: raw.image ?? null,
+      workdir: raw.workdir ?? null,
+      constraints: raw.constraints.map(constraint),
+      exclusive: raw.exclusive,
+      retry: raw.retry,
+      timeLimitMs: raw.timeLimit ?? null,
+      stop: { signal: raw.stop.signal, graceMs: raw.stop.grace },
+      stopAfterMs:
+        raw.stopAfter === undefined
+          ? defaults.stopAfterMs(tier)
+          : raw.stopAfter === 'never'
+            ? null
+            : raw.stopAfter,
+      outputLimitMib: raw.output.limit,
+      labels: raw.labels ?? {},
+    },
+  };
+}
+
+function refuse(path: string, message: string): Completed {
+  return { ok: false, path, message };
+}
+
+function groupDemand(
+  raw: RawJobSpec,
+  group: NonNullable<RawJobSpec['groups']>[number] | { tasks: NonNullable<RawJobSpec['tasks']> },
+  name: string,
+): GroupDemand {
+  const own = 'resources' in group ? group.resources : undefined;
+  const cpus = own?.cpus ?? raw.resources?.cpus;
+  const memory = own?.memory ?? raw.resources?.memory;
+  const asked = own?.accelerators ?? raw.resources?.accelerators;
+  const alternatives = asked === undefined ? [] : Array.isArray(asked) ? asked : [asked];
+  return {
+    name,
+    tasks: typeof group.tasks === 'number' ? group.tasks : group.tasks.max,
+    cpuMilli: cpus === undefined ? null : Math.round(cpus * 1000),
+    memoryMib: memory ?? null,
+    accelerators: alternatives.map((item) => ({
+      kind: item.kind,
+      model: item.model ?? null,
+      count: item.count,
+      memoryMib: item.memory ?? null,
+    })),
+  };
+}
+
+function constraint(rule: RawJobSpec['constraints'][number]): Constraint {
+  if (rule.in) return { label: rule.label, op: 'in', values: rule.in };
+  if (rule.notIn) return { label: rule.label, op: 'not-in', values: rule.notIn };
+  return { label: rule.label, op: rule.exists ? 'exists' : 'absent', values: [] };
+}
+
+/** What the engine needs to know of a job, and nothing that is a secret or a command. */
+export function jobDemand(spec: JobSpec): JobDemand {
+  return {
+    groups: spec.groups.map((group) => group.demand),
+    constraints: spec.constraints,
+    capabilities: spec.image?.use === 'required' ? ['containers'] : [],
+    exclusive: spec.exclusive,
+  };
+}

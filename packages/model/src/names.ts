@@ -1,0 +1,58 @@
+// The one grammar of names. Names end up in paths, environment variables, Kubernetes objects and Slurm comments, so
+// the set is what all of them take; free text belongs in `title`.
+
+const namePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const labelKeyPattern =
+  /^([a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+const labelValuePattern = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+const envNamePattern = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/;
+const modelPattern = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+
+export const nameRule = 'lower-case letters, digits and inner hyphens, 1 to 63 characters';
+export const projectRule = `names joined by "/", each of ${nameRule}, at most 8 levels`;
+
+export const isName = (text: string): boolean => namePattern.test(text);
+export const isLabelKey = (text: string): boolean => labelKeyPattern.test(text);
+export const isLabelValue = (text: string): boolean => labelValuePattern.test(text);
+export const isEnvName = (text: string): boolean => envNamePattern.test(text);
+export const isAcceleratorModel = (text: string): boolean => modelPattern.test(text);
+
+export function isProjectPath(text: string): boolean {
+  const parts = text.split('/');
+  return parts.length <= 8 && parts.every(isName);
+}
+
+/** Whole path segments only: `a` covers `a` and `a/b`, never `a-b`. */
+export function projectCovers(scope: string, project: string): boolean {
+  return project === scope || project.startsWith(`${scope}/`);
+}
+
+/** The nearest candidate within a small edit distance, for "did you mean"; null when nothing is near. */
+export function nearest(word: string, candidates: readonly string[]): string | null {
+  let best: string | null = null;
+  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
+  for (const candidate of candidates) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), bestDistance);
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+/** Optimal string alignment distance (a swap of neighbours counts once), given up beyond `limit`. */
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) >= limit) return limit;
+  let before: number[] = [];
+  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
+      let value = Math.min((previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + cost);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        value = Math.min(value, (before[j - 2] ?? 0) + 1);
+      row.push(value);
+    }
+    [before, previous] = [previous, row];
+  }
+  return previous[b.length] ?? limit;
+}

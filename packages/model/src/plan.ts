@@ -1,0 +1,53 @@
+// What one scheduling cycle decided. A plan is data: units that commitPlan applies whole or drops with a reason, and
+// verdicts for the queue entries whose answer changed. The engine makes it, the store commits it, nobody edits it.
+import type { JobId, NodeId, RunId } from './ids.ts';
+import type { Verdict } from './verdict.ts';
+
+/** One task of a run on one node, with exactly what it takes there. */
+export interface TaskPlacement {
+  /** Global rank in the gang: groups in the spec's order, tasks in order inside each. */
+  readonly rank: number;
+  readonly group: number;
+  readonly node: NodeId;
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  /** Indices of the node's devices. */
+  readonly devices: readonly number[];
+}
+
+export interface PlanUnit {
+  readonly job: JobId;
+  /** The version of the job row the decision was made on. */
+  readonly jobVersion: number;
+  readonly run: RunId;
+  readonly attempt: number;
+  readonly exclusive: boolean;
+  readonly tasks: readonly TaskPlacement[];
+  /** Rendezvous: a port on the node of rank 0, held for as long as the run lives. */
+  readonly port: number;
+  /** Generation of every node the unit touches, as the engine knew it. */
+  readonly nodeGenerations: readonly (readonly [NodeId, number])[];
+}
+
+/** The verdict of a queue entry (jobs of equal project, tier, priority and demand), when its binding reason changed. */
+export interface EntryVerdict {
+  readonly entry: string;
+  readonly verdict: Verdict;
+}
+
+export interface Plan {
+  /** The last event the engine had applied. */
+  readonly sequence: number;
+  readonly nowMs: number;
+  readonly policyVersion: number;
+  readonly engineVersion: string;
+  readonly units: readonly PlanUnit[];
+  readonly verdicts: readonly EntryVerdict[];
+  /** When to decide again though nothing changes (a backoff ends, a budget refills); null when only an event can help. */
+  readonly wakeAtMs: number | null;
+  /** Hash of everything above, for the decision log. */
+  readonly hash: string;
+}
+
+/** Why commitPlan dropped a unit. Normal weather: the world moved between decide and commit. */
+export type UnitRefusal = 'job-changed' | 'node-changed' | 'no-capacity' | 'port-taken';

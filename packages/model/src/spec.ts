@@ -1,0 +1,303 @@
+// The job spec as people write it, in full shape: the schema is the single description of every field, its limits
+// and its default, and the JSON Schema for editors is made from it. Fields no part honours yet are refused from the
+// table in unsupported.ts, never dropped. Parsing happens in parse-spec.ts.
+import * as z from 'zod';
+import { parseInstantMs } from './instant.ts';
+import {
+  isAcceleratorModel,
+  isEnvName,
+  isLabelKey,
+  isLabelValue,
+  isName,
+  isProjectPath,
+  nameRule,
+  projectRule,
+} from './names.ts';
+import type { Parsed } from './units.ts';
+import { parseDurationMs, parseSizeMib } from './units.ts';
+
+const maxTasks = 100_000;
+const maxEnvBytes = 128 * 1024;
+const maxArgBytes = 128 * 1024;
+
+/** A text in one of our grammars, parsed to a number while the schema runs. */
+function grammar(parse: (text: string) => Parsed<number>, description: string) {
+  return z
+    .string()
+    .max(200)
+    .transform((text, context) => {
+      const parsed = parse(text);
+      if (parsed.ok) return parsed.value;
+      context.addIssue({ code: 'custom', message: parsed.message });
+      return z.NEVER;
+    })
+    .meta({ description });
+}
+
+function bounded(
+  parse: (text: string) => Parsed<number>,
+  min: number,
+  max: number,
+  description: string,
+  range: string,
+) {
+  return grammar((text) => {
+    const parsed = parse(text);
+    return parsed.ok && (parsed.value < min || parsed.value > max)
+      ? { ok: false, message: `"${text}" is out of range; allowed is ${range}` }
+      : parsed;
+  }, description);
+}
+
+const noNul = (text: string): boolean => !text.includes('\0');
+const wellFormed = (text: string): boolean => text.isWellFormed();
+const text = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .refine(noNul, 'must not contain a NUL character')
+    .refine(wellFormed, 'must be well-formed Unicode');
+
+const name = z.string().refine(isName, `must be ${nameRule}`);
+const duration = (min: number, max: number, description: string, range: string) =>
+  bounded(parseDurationMs, min, max, description, range);
+const size = (description: string) => bounded(parseSizeMib, 1, 2 ** 40, description, '1MiB to 1024PiB');
+
+const day = 86_400_000;
+const signal = z.enum(['TERM', 'INT', 'HUP', 'QUIT', 'USR1', 'USR2', 'KILL']);
+
+/** Devices are whole, or a part of one device in thousandths. */
+const deviceCount = z
+  .number()
+  .refine(
+    (n) => (n >= 1 ? Number.isInteger(n) && n <= 4096 : n > 0 && Number.isInteger(Math.round(n * 1e6) / 1e3)),
+    {
+      message:
+        'must be a whole number from 1 to 4096, or a part of one device in thousandths (0.001 to 0.999)',
+    },
+  );
+
+const cores = z
+  .number()
+  .min(0.001)
+  .max(100_000)
+  .refine((n) => Number.isInteger(Math.round(n * 1e6) / 1e3), {
+    message: 'must be in thousandths of a core',
+  });
+
+const accelerator = z.strictObject({
+  kind: name.default('gpu').meta({ description: 'gpu, tpu or another kind the fleet has' }),
+  model: z
+    .string()
+    .refine(isAcceleratorModel, 'must be a model name such as H100')
+    .optional()
+    .meta({ description: 'for example H100; any model when left out' }),
+  count: deviceCount.meta({ description: 'devices for each task' }),
+  memory: size('least memory of one device').optional(),
+  interconnect: name
+    .optional()
+    .meta({ description: 'required link between the devices, for example nvlink' }),
+  generation: z.int().min(0).max(1000).optional().meta({ description: 'least hardware generation' }),
+  speed: z
+    .number()
+    .min(0.001)
+    .max(1000)
+    .optional()
+    .meta({ description: 'speed relative to the first alternative' }),
+});
+
+const resources = z.strictObject({
+  cpus: cores.optional().meta({
+    description:
+      'cores for each task; when left out, the share of the node that belongs to its devices, or 1',
+  }),
+  memory: size(
+    'memory for each task; when left out, the share of the node that belongs to its devices or cores',
+  ).optional(),
+  accelerators: z
+    .union([accelerator, z.array(accelerator).min(1).max(8)])
+    .optional()
+    .meta({ description: 'one request, or alternatives in order of preference' }),
+});
+
+const env = z.record(z.string(), text(maxEnvBytes)).superRefine((record, context) => {
+  let bytes = 0;
+  for (const [key, value] of Object.entries(record)) {
+    bytes += key.length + value.length + 2;
+    const path = [key];
+    if (!isEnvName(key))
+      context.addIssue({
+        code: 'custom',
+        path,
+        message: 'must be letters, digits and underscores, not starting with a digit',
+      });
+    if (/^(MUSTER|SLURM|SBATCH)_/.test(key))
+      context.addIssue({
+        code: 'custom',
+        path,
+        message: 'is reserved: MUSTER_*, SLURM_* and SBATCH_* are set by Muster',
+      });
+  }
+  if (bytes > maxEnvBytes)
+    context.addIssue({ code: 'custom', message: `is ${bytes} bytes; at most ${maxEnvBytes} are allowed` });
+});
+
+const command = z
+  .array(text(maxArgBytes))
+  .min(1)
+  .max(4096)
+  .refine((words) => words[0] !== '', 'must start with a program');
+
+const taskCount = z.union([
+  z.int().min(1).max(maxTasks),
+  z
+    .strictObject({ min: z.int().min(1).max(maxTasks), max: z.int().min(1).max(maxTasks) })
+    .refine((range) => range.min <= range.max, { message: 'min must not be above max', path: ['min'] }),
+]);
+
+const group = z.strictObject({
+  name: name.optional(),
+  tasks: taskCount
+    .default(1)
+    .meta({ description: 'how many identical tasks, or {min, max} for an elastic group' }),
+  command: command.optional().meta({ description: "this group's command; the job's when left out" }),
+  env: env.optional(),
+  resources: resources.optional(),
+});
+
+const labelRule = z
+  .strictObject({
+    label: z
+      .string()
+      .refine(isLabelKey, 'must be a label name')
+      .meta({ description: 'a node label, or cluster, pool, node, region, zone' }),
+    in: z.array(z.string().refine(isLabelValue, 'must be a label value')).min(1).max(64).optional(),
+    notIn: z.array(z.string().refine(isLabelValue, 'must be a label value')).min(1).max(64).optional(),
+    exists: z.boolean().optional(),
+  })
+  .refine(
+    (rule) => [rule.in, rule.notIn, rule.exists].filter((part) => part !== undefined).length === 1,
+    'must have exactly one of in, notIn, exists',
+  );
+
+const preference = z.strictObject({ ...labelRule.shape, weight: z.int().min(1).max(1000) });
+
+const topology = z.strictObject({
+  level: name.meta({ description: 'a level of the topology tree, for example rack' }),
+  mode: z.enum(['required', 'preferred', 'spread']),
+});
+
+export const jobSpecSchema = z.strictObject({
+  name: name.optional().meta({ description: 'a short name; "job" when left out' }),
+  title: text(200).optional().meta({ description: 'free text for people' }),
+  project: z
+    .string()
+    .refine(isProjectPath, `must be ${projectRule}`)
+    .optional()
+    .meta({ description: 'the project that pays; the default project of your token when left out' }),
+  kind: z.enum(['batch', 'service', 'interactive']).default('batch'),
+  tier: name.optional().meta({ description: "service class; the policy's default tier when left out" }),
+  priority: z
+    .int()
+    .min(-1000)
+    .max(1000)
+    .default(0)
+    .meta({ description: 'order inside the tier; higher first' }),
+  command: command.optional(),
+  env: env.optional(),
+  secrets: z
+    .record(z.string().refine(isEnvName, 'must be a variable name'), z.strictObject({ ref: name }))
+    .optional(),
+  image: z
+    .strictObject({
+      ref: text(500).min(1),
+      use: z
+        .enum(['required', 'where-supported'])
+        .default('required')
+        .meta({ description: 'where-supported runs a plain process on clusters without containers' }),
+    })
+    .optional(),
+  workdir: text(4096)
+    .refine((path) => path.startsWith('/'), 'must be an absolute path')
+    .optional()
+    .meta({ description: 'working directory on the node; a scratch directory when left out' }),
+  tasks: taskCount.optional().meta({ description: 'tasks of the only group; use groups for several' }),
+  resources: resources
+    .optional()
+    .meta({ description: 'what each task needs; groups may say it for themselves' }),
+  groups: z.array(group).min(1).max(64).optional(),
+  constraints: z.array(labelRule).max(32).default([]),
+  preferences: z.array(preference).max(32).default([]),
+  topology: topology.optional(),
+  exclusive: z.boolean().default(false).meta({ description: 'no other job on the same nodes' }),
+  retry: z
+    .strictObject({
+      user: z
+        .int()
+        .min(0)
+        .max(100)
+        .default(0)
+        .meta({ description: 'retries after the command itself failed' }),
+      outOfMemory: z.int().min(0).max(100).default(0),
+      infrastructure: z
+        .int()
+        .min(0)
+        .max(100)
+        .default(5)
+        .meta({ description: 'retries after a node, agent or network failed; preemption is never counted' }),
+    })
+    .prefault({}),
+  timeLimit: duration(1000, 365 * day, 'the run is stopped after this long', '1s to 365d').optional(),
+  stop: z
+    .strictObject({
+      signal: signal.default('TERM'),
+      grace: duration(0, 3_600_000, 'from the signal to SIGKILL', '0s to 1h').prefault('30s'),
+    })
+    .prefault({}),
+  stopAfter: z
+    .union([
+      z.literal('never'),
+      duration(
+        10_000,
+        7 * day,
+        'how long a run may live without hearing from the control plane',
+        '10s to 7d, or never',
+      ),
+    ])
+    .optional(),
+  checkpoint: z
+    .strictObject({
+      signal: signal.optional(),
+      wait: duration(0, 3_600_000, 'how long to wait for a newer checkpoint', '0s to 1h').prefault('60s'),
+    })
+    .optional(),
+  dependencies: z
+    .array(
+      z.strictObject({
+        job: z.string().max(64),
+        when: z.enum(['succeeded', 'failed', 'ended']).default('succeeded'),
+      }),
+    )
+    .max(1000)
+    .optional(),
+  array: z
+    .strictObject({
+      count: z.int().min(1).max(1_000_000),
+      parallel: z.int().min(1).max(1_000_000).optional(),
+    })
+    .optional(),
+  deadline: grammar(parseInstantMs, 'RFC 3339 time by which the job should have ended').optional(),
+  output: z.strictObject({ limit: size('output kept for each task').prefault('64MiB') }).prefault({}),
+  labels: z
+    .record(
+      z.string().refine(isLabelKey, 'must be a label name'),
+      z.string().refine(isLabelValue, 'must be a label value'),
+    )
+    .refine((labels) => Object.keys(labels).length <= 64, 'at most 64 labels')
+    .optional(),
+});
+
+/** The spec as written, before defaults. */
+export type JobSpecInput = z.input<typeof jobSpecSchema>;
+/** The spec with defaults filled in and units parsed; what the database keeps. */
+export type RawJobSpec = z.output<typeof jobSpecSchema>;

@@ -1,0 +1,117 @@
+// The one table of what the spec can say and no part of Muster does yet. A submit that uses such a field is refused
+// with 422 unsupported-field and its path; a row leaves this table in the change that makes its field work. A test
+// submits every field of the spec and expects its effect or its row here.
+import type { RawJobSpec } from './spec.ts';
+
+export interface Unsupported {
+  /** The field as a JSON pointer pattern; * stands for any index. */
+  readonly field: string;
+  readonly message: string;
+  readonly used: (spec: RawJobSpec) => string | null;
+}
+
+const when =
+  (path: string, used: (spec: RawJobSpec) => boolean) =>
+  (spec: RawJobSpec): string | null =>
+    used(spec) ? path : null;
+
+/** Every accelerator request in the spec with its path. */
+function accelerators(spec: RawJobSpec) {
+  const places = [
+    { path: '/resources/accelerators', value: spec.resources?.accelerators },
+    ...(spec.groups ?? []).map((group, i) => ({
+      path: `/groups/${i}/resources/accelerators`,
+      value: group.resources?.accelerators,
+    })),
+  ];
+  return places.flatMap(({ path, value }) => {
+    if (value === undefined) return [];
+    return Array.isArray(value)
+      ? value.map((item, i) => ({ path: `${path}/${i}`, item }))
+      : [{ path, item: value }];
+  });
+}
+
+function taskCounts(spec: RawJobSpec) {
+  return [
+    { path: '/tasks', value: spec.tasks },
+    ...(spec.groups ?? []).map((group, i) => ({ path: `/groups/${i}/tasks`, value: group.tasks })),
+  ];
+}
+
+const onAccelerator =
+  (field: string, used: (item: ReturnType<typeof accelerators>[number]['item']) => boolean) =>
+  (spec: RawJobSpec): string | null => {
+    const found = accelerators(spec).find(({ item }) => used(item));
+    return found ? `${found.path}/${field}` : null;
+  };
+
+export const unsupportedFields: readonly Unsupported[] = [
+  {
+    field: '/kind',
+    message: 'only batch jobs run today; service and interactive jobs are not supported yet',
+    used: when('/kind', (spec) => spec.kind !== 'batch'),
+  },
+  {
+    field: '/secrets',
+    message: 'secrets are not supported yet',
+    used: when('/secrets', (spec) => spec.secrets !== undefined),
+  },
+  {
+    field: '/preferences',
+    message: 'weighted preferences are not supported yet; use constraints, which are required',
+    used: when('/preferences', (spec) => spec.preferences.length > 0),
+  },
+  {
+    field: '/topology',
+    message: 'topology requests are not supported yet',
+    used: when('/topology', (spec) => spec.topology !== undefined),
+  },
+  {
+    field: '/checkpoint',
+    message: 'the checkpoint contract is not supported yet',
+    used: when('/checkpoint', (spec) => spec.checkpoint !== undefined),
+  },
+  {
+    field: '/dependencies',
+    message: 'dependencies are not supported yet',
+    used: when('/dependencies', (spec) => spec.dependencies !== undefined),
+  },
+  {
+    field: '/array',
+    message: 'arrays are not supported yet',
+    used: when('/array', (spec) => spec.array !== undefined),
+  },
+  {
+    field: '/deadline',
+    message: 'deadlines are not supported yet',
+    used: when('/deadline', (spec) => spec.deadline !== undefined),
+  },
+  {
+    field: '/tasks',
+    message: 'elastic task counts are not supported yet; min and max must be equal',
+    used: (spec) =>
+      taskCounts(spec).find(({ value }) => typeof value === 'object' && value.min !== value.max)?.path ??
+      null,
+  },
+  {
+    field: '/resources/accelerators/*/count',
+    message: 'parts of a device are not supported yet; ask for whole devices',
+    used: onAccelerator('count', (item) => item.count < 1),
+  },
+  {
+    field: '/resources/accelerators/*/interconnect',
+    message: 'interconnect requirements are not supported yet',
+    used: onAccelerator('interconnect', (item) => item.interconnect !== undefined),
+  },
+  {
+    field: '/resources/accelerators/*/generation',
+    message: 'generation requirements are not supported yet',
+    used: onAccelerator('generation', (item) => item.generation !== undefined),
+  },
+  {
+    field: '/resources/accelerators/*/speed',
+    message: 'relative speeds are not used yet; alternatives are tried in the order written',
+    used: onAccelerator('speed', (item) => item.speed !== undefined),
+  },
+];

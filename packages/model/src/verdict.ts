@@ -1,0 +1,138 @@
+// The engine's answer for a queued job. Reasons are values made where the decision is made; CLI, API and web show
+// them unchanged through `verdictText`.
+import type { NodeId } from './ids.ts';
+
+/** What a node lacks for one task, in the order it is looked for; a node is counted under the first that holds. */
+export type Lack =
+  | 'constraint' // a required label or capability does not match
+  | 'device-model' // no device of the kind, model and memory asked for
+  | 'device-count' // such devices, but never as many on one node
+  | 'cpu-total' // never as many cores
+  | 'memory-total' // never as much memory
+  | 'draining' // an operator keeps new work off it
+  | 'silent' // not heard from
+  | 'devices-busy' // enough devices, not free now
+  | 'cpu-busy'
+  | 'memory-busy'
+  | 'exclusive' // other jobs are on it and this job wants it alone, or the other way round
+  | 'ports-busy';
+
+/** Lacks that pass when other jobs end or nodes come back; the rest are what the node is. */
+export const passingLacks: readonly Lack[] = [
+  'draining',
+  'silent',
+  'devices-busy',
+  'cpu-busy',
+  'memory-busy',
+  'exclusive',
+  'ports-busy',
+];
+
+export type Verdict =
+  | { readonly kind: 'placed'; readonly nodes: readonly NodeId[] }
+  | { readonly kind: 'waits'; readonly reasons: readonly WaitReason[] }
+  | {
+      readonly kind: 'impossible';
+      readonly reasons: readonly ImpossibleReason[];
+      readonly nearest: readonly string[];
+    };
+
+export type WaitReason =
+  | {
+      /** The group that does not fit: how many of its tasks could start now, and nodes counted by what is missing. */
+      readonly code: 'no-room';
+      readonly group: string;
+      readonly tasks: number;
+      readonly tasksFit: number;
+      readonly nodes: number;
+      readonly lacks: readonly LackCount[];
+    }
+  | { readonly code: 'not-before'; readonly untilMs: number; readonly failures: number }
+  | { readonly code: 'held'; readonly by: string }
+  /** Jobs ahead took what was free this cycle; the count is of jobs ordered before this one and still waiting. */
+  | { readonly code: 'behind'; readonly ahead: number };
+
+export interface ImpossibleReason {
+  readonly code: 'no-node-fits' | 'gang-too-large' | 'no-nodes';
+  readonly group: string;
+  readonly tasks: number;
+  /** Tasks the whole fleet could hold if it were empty. */
+  readonly tasksFit: number;
+  readonly nodes: number;
+  readonly lacks: readonly LackCount[];
+}
+
+export interface LackCount {
+  readonly lack: Lack;
+  readonly nodes: number;
+}
+
+const lackText: Readonly<Record<Lack, string>> = {
+  constraint: 'do not match its constraints',
+  'device-model': 'have no such device',
+  'device-count': 'have too few such devices',
+  'cpu-total': 'have too few cores',
+  'memory-total': 'have too little memory',
+  draining: 'are draining',
+  silent: 'are not responding',
+  'devices-busy': 'have their devices in use',
+  'cpu-busy': 'have their cores in use',
+  'memory-busy': 'have their memory in use',
+  exclusive: 'are shared or taken exclusively',
+  'ports-busy': 'have no free rendezvous port',
+};
+
+const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? '' : 's'}`;
+
+function lacksText(nodes: number, lacks: readonly LackCount[]): string {
+  const parts = lacks.map(
+    ({ lack, nodes: n }) =>
+      `${n} ${
+        n === 1
+          ? lackText[lack]
+              .replace(/^have/, 'has')
+              .replace(/^are/, 'is')
+              .replace(/^do not/, 'does not')
+          : lackText[lack]
+      }`,
+  );
+  return `of ${count(nodes, 'node')}, ${parts.join('; ')}`;
+}
+
+function waitText(reason: WaitReason): string {
+  switch (reason.code) {
+    case 'no-room':
+      return `group ${reason.group} needs room for ${count(reason.tasks, 'task')} at once, there is room for ${reason.tasksFit} now: ${lacksText(reason.nodes, reason.lacks)}`;
+    case 'not-before':
+      return `retry ${reason.failures} waits for its backoff`;
+    case 'held':
+      return `held by ${reason.by}`;
+    case 'behind':
+      return `behind ${count(reason.ahead, 'job')} in the order`;
+  }
+}
+
+function impossibleText(reason: ImpossibleReason): string {
+  switch (reason.code) {
+    case 'no-nodes':
+      return 'the fleet has no nodes yet';
+    case 'no-node-fits':
+      return `no node can ever hold a task of group ${reason.group}: ${lacksText(reason.nodes, reason.lacks)}`;
+    case 'gang-too-large':
+      return `group ${reason.group} wants ${count(reason.tasks, 'task')} at once; the whole fleet, empty, holds ${reason.tasksFit}`;
+  }
+}
+
+/** One sentence for people, the same in CLI, API and web. */
+export function verdictText(verdict: Verdict): string {
+  switch (verdict.kind) {
+    case 'placed':
+      return `placed on ${count(verdict.nodes.length, 'node')}`;
+    case 'waits':
+      return `waits: ${verdict.reasons.map(waitText).join('; ')}`;
+    case 'impossible': {
+      const near = verdict.nearest.length > 0 ? `. Nearest possible: ${verdict.nearest.join('; ')}` : '';
+      return `impossible: ${verdict.reasons.map(impossibleText).join('; ')}${near}`;
+    }
+  }
+}

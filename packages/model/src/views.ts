@@ -1,0 +1,181 @@
+// The resources of the API, as its JSON and as the typed client returns them. Times are RFC 3339 strings here and
+// milliseconds everywhere inside. Every field is always present; null says "none".
+import type { JobId, NodeId, RunId, TokenId } from './ids.ts';
+import type { Device } from './inventory.ts';
+import type { JobSpec } from './job-spec.ts';
+import type { JobState } from './job-state.ts';
+import type { NodeState } from './node-state.ts';
+import type { JobResult, Reason, RunResult, TaskExit } from './outcome.ts';
+import type { RunState } from './run-state.ts';
+import type { TaskState } from './task-state.ts';
+import type { Verdict } from './verdict.ts';
+
+export interface JobView {
+  readonly id: JobId;
+  readonly name: string;
+  readonly title: string | null;
+  readonly project: string;
+  readonly tier: string;
+  readonly priority: number;
+  readonly state: JobState['state'];
+  /** Attempts begun so far, or the one about to begin. */
+  readonly attempt: number;
+  readonly tasks: number;
+  readonly devices: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly submittedBy: string;
+  readonly submittedAt: string;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  /** Not started before this time (retry backoff). */
+  readonly notBefore: string | null;
+  readonly result: JobResult | null;
+  readonly exitCode: number | null;
+  /** Why it waits, for queued jobs that the engine has looked at: the stored verdict and its sentence. */
+  readonly verdict: Verdict | null;
+  readonly reason: string | null;
+  readonly run: RunId | null;
+  readonly version: number;
+}
+
+/** `GET /v1/jobs/{id}`: the job with its spec and every attempt. */
+export interface JobDetail extends JobView {
+  readonly spec: JobSpec;
+  readonly runs: readonly RunView[];
+}
+
+export interface RunView {
+  readonly id: RunId;
+  readonly job: JobId;
+  readonly attempt: number;
+  readonly state: RunState['state'];
+  readonly epoch: number;
+  readonly plannedAt: string;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  readonly unknownSince: string | null;
+  readonly result: RunResult | null;
+  readonly tasks: readonly TaskView[];
+}
+
+export interface TaskView {
+  readonly rank: number;
+  readonly group: string;
+  readonly node: NodeId;
+  readonly nodeName: string;
+  readonly devices: readonly number[];
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly state: TaskState['state'];
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  readonly exit: TaskExit | null;
+}
+
+export interface NodeView {
+  readonly id: NodeId;
+  readonly name: string;
+  readonly cluster: string;
+  readonly pool: string;
+  readonly state: NodeState['state'];
+  readonly stateSince: string;
+  readonly stateReason: Reason | null;
+  readonly drain: { readonly by: string; readonly reason: string; readonly since: string } | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly address: string;
+  readonly cpuMilli: number;
+  readonly cpuMilliUsed: number;
+  readonly memoryMib: number;
+  readonly memoryMibUsed: number;
+  readonly devices: readonly (Device & { readonly used: boolean })[];
+  readonly renewedAt: string | null;
+  readonly agentVersion: string | null;
+  /** True when the agent separates users (runs as root with mapped users). */
+  readonly isolation: boolean;
+  readonly generation: number;
+}
+
+export interface ProjectView {
+  readonly path: string;
+  readonly createdAt: string;
+  readonly createdBy: string;
+}
+
+export type Role = 'viewer' | 'member' | 'admin';
+
+export interface TokenView {
+  readonly id: TokenId;
+  readonly name: string;
+  readonly role: Role;
+  /** Null: every project. */
+  readonly project: string | null;
+  readonly createdAt: string;
+  readonly createdBy: string;
+  readonly expiresAt: string | null;
+  readonly lastUsedAt: string | null;
+  readonly revokedAt: string | null;
+}
+
+export interface EventView {
+  readonly sequence: number;
+  readonly at: string;
+  readonly kind: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface AuditView {
+  readonly id: number;
+  readonly at: string;
+  readonly who: string;
+  readonly from: string;
+  readonly action: string;
+  readonly target: string;
+  readonly outcome: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Opaque; give it back as `cursor`. Null on the last page. */
+  readonly next: string | null;
+}
+
+/** `GET /v1/jobs/{id}/why`. */
+export interface WhyView {
+  readonly job: JobId;
+  readonly state: JobState['state'];
+  /** The event the answer stands at. */
+  readonly sequence: number;
+  readonly verdict: Verdict | null;
+  readonly text: string;
+}
+
+export interface SubmittedView {
+  readonly id: JobId;
+  /** True when this idempotency key had already submitted the same body. */
+  readonly repeated: boolean;
+}
+
+export type BatchItemView =
+  | { readonly ok: true; readonly id: JobId; readonly repeated: boolean }
+  | { readonly ok: false; readonly problem: Problem };
+
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly errors?: readonly {
+    readonly path: string;
+    readonly code: string;
+    readonly message: string;
+    readonly value: string | null;
+  }[];
+}
+
+export interface VersionView {
+  readonly version: string;
+  readonly commit: string;
+  readonly schema: number;
+}

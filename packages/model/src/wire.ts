@@ -1,0 +1,268 @@
+// The protocol between an agent and any server: JSON messages over one WebSocket that the agent dials.
+//
+// 1. The server sends `challenge`; the agent answers `hello`, signing the nonce with the key it enrolled. The hello
+//    tells everything the agent knows: its boot, its inventory, and every task it holds or whose end was not yet
+//    acknowledged. The server reconciles its rows with that (what the agent does not know does not run there) and
+//    answers `welcome`. Start-up, reconnect and server change are all this same path.
+// 2. Beats: the agent sends `beat` with the keys it holds; the server commits the renewal and answers `renewed` with the keys
+//    that may live and for how long, counted by the agent from when it SENT the beat. Keys the beat named and the answer
+//    does not are stopped.
+// 3. `start` and `stop` are outbox rows. The agent answers `done` once it has durably taken the command (or refuses it), and the
+//    row is closed. A start is carried out only after a `renewed` that lists its key, for a beat sent after the start
+//    arrived: a delayed start command is harmless. A command with an epoch below the highest seen is refused.
+// 4. `report` carries observations, numbered; the agent keeps each until `reported` acknowledges its number.
+// 5. `read` asks for output bytes; `bytes` answers.
+//
+// Both sides number their messages from 1 on each connection (`n`); a gap or a repeat closes the connection. Versions:
+// `protocol` is the highest both speak; a server takes agents of the neighbouring release.
+import * as z from 'zod';
+import type { NodeId, RunId, ServerId } from './ids.ts';
+import type { Inventory } from './inventory.ts';
+import type { SignalName } from './job-spec.ts';
+import type { TaskExit } from './outcome.ts';
+
+export const protocolVersion = 1;
+export const maxMessageBytes = 4 * 1024 * 1024;
+/** Longest piece of output one `bytes` message carries. */
+export const maxReadBytes = 256 * 1024;
+
+/** Everything the node needs to run one task; built by the server when the run is planned. */
+export interface TaskStart {
+  readonly rank: number;
+  readonly command: readonly string[];
+  /** The whole environment from Muster and the user, aliases included; the agent adds only device and path variables. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly workdir: string | null;
+  readonly devices: readonly number[];
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+}
+
+export interface StartCommand {
+  readonly run: RunId;
+  readonly job: string;
+  readonly project: string;
+  /** Who submitted; the agent maps it to a local user. */
+  readonly user: string;
+  readonly stop: { readonly signal: SignalName; readonly graceMs: number };
+  readonly timeLimitMs: number | null;
+  readonly stopAfterMs: number | null;
+  readonly outputLimitMib: number;
+  /** This node's tasks of the run. */
+  readonly tasks: readonly TaskStart[];
+}
+
+export interface StopCommand {
+  readonly run: RunId;
+  readonly reason: string;
+  /** The class the stopped tasks' exits report. */
+  readonly class: 'cancelled' | 'preemption' | 'infrastructure' | 'timeout';
+  readonly signal: SignalName;
+  readonly graceMs: number;
+}
+
+/** What an agent holds of one task, as told in hello. */
+export interface TaskReport {
+  readonly run: RunId;
+  readonly rank: number;
+  readonly state: 'accepted' | 'running' | 'ended';
+  readonly exit: TaskExit | null;
+}
+
+/** What an agent saw happen. */
+export type Observation =
+  | { readonly kind: 'started'; readonly run: RunId; readonly rank: number; readonly pid: number }
+  | { readonly kind: 'ended'; readonly run: RunId; readonly rank: number; readonly exit: TaskExit };
+
+export type AgentMessage =
+  | {
+      readonly type: 'hello';
+      readonly n: number;
+      readonly protocol: number;
+      readonly node: NodeId;
+      /** Ed25519 signature of `muster-agent-hello:<nonce>:<node>`, base64. */
+      readonly signature: string;
+      readonly bootId: string;
+      readonly agentVersion: string;
+      readonly isolation: boolean;
+      readonly inventory: Inventory;
+      readonly epoch: number;
+      readonly tasks: readonly TaskReport[];
+    }
+  | { readonly type: 'beat'; readonly n: number; readonly beat: number; readonly keys: readonly RunId[] }
+  | {
+      readonly type: 'report';
+      readonly n: number;
+      readonly report: number;
+      readonly items: readonly Observation[];
+    }
+  | {
+      readonly type: 'done';
+      readonly n: number;
+      readonly outbox: number;
+      readonly outcome: 'accepted' | 'stale-epoch' | 'refused';
+      readonly detail: string | null;
+    }
+  | {
+      readonly type: 'bytes';
+      readonly n: number;
+      readonly read: number;
+      readonly offset: number;
+      readonly data: string;
+      readonly end: boolean;
+      readonly size: number;
+      readonly error: string | null;
+    }
+  | { readonly type: 'bye'; readonly n: number; readonly reason: string };
+
+export type ServerMessage =
+  | {
+      readonly type: 'challenge';
+      readonly n: number;
+      readonly protocol: number;
+      readonly server: ServerId;
+      readonly nonce: string;
+    }
+  | {
+      readonly type: 'welcome';
+      readonly n: number;
+      readonly epoch: number;
+      readonly beatMs: number;
+      readonly nodeName: string;
+    }
+  | {
+      readonly type: 'renewed';
+      readonly n: number;
+      readonly beat: number;
+      readonly live: readonly { readonly run: RunId; readonly stopAfterMs: number | null }[];
+      readonly beatMs: number;
+    }
+  | {
+      readonly type: 'start';
+      readonly n: number;
+      readonly outbox: number;
+      readonly epoch: number;
+      readonly command: StartCommand;
+    }
+  | {
+      readonly type: 'stop';
+      readonly n: number;
+      readonly outbox: number;
+      readonly epoch: number;
+      readonly command: StopCommand;
+    }
+  | { readonly type: 'reported'; readonly n: number; readonly report: number }
+  /** Output of a task from `offset`; with `waitMs`, answers when there is something to tell or the wait is over. */
+  | {
+      readonly type: 'read';
+      readonly n: number;
+      readonly read: number;
+      readonly run: RunId;
+      readonly rank: number;
+      readonly offset: number;
+      readonly max: number;
+      readonly waitMs: number;
+    }
+  | { readonly type: 'refused'; readonly n: number; readonly code: string; readonly message: string };
+
+export function helloText(nonce: string, node: NodeId): string {
+  return `muster-agent-hello:${nonce}:${node}`;
+}
+
+const runText = z.string().regex(/^run_[0-9a-hjkmnp-tv-z]{18}_[1-9][0-9]{0,5}$/);
+const nat = z.int().min(0);
+const shortText = z.string().max(2000);
+const exit = z.union([
+  z.strictObject({ ok: z.literal(true) }),
+  z.strictObject({
+    ok: z.literal(false),
+    class: z.enum(['user', 'out-of-memory', 'infrastructure', 'preemption', 'timeout', 'cancelled']),
+    code: z.int().min(0).max(255).nullable(),
+    signal: z.string().max(20).nullable(),
+    reason: z.strictObject({ code: z.string().max(64), message: shortText }),
+  }),
+]);
+
+const inventory = z.strictObject({
+  cpuMilli: nat,
+  memoryMib: nat,
+  devices: z
+    .array(
+      z.strictObject({
+        index: nat,
+        kind: z.string().max(63),
+        model: z.string().max(63),
+        memoryMib: nat,
+        uuid: z.string().max(200),
+      }),
+    )
+    .max(4096)
+    .refine(
+      (devices) => devices.every((device, i) => device.index === i),
+      'device indices must be dense from 0',
+    ),
+  labels: z.record(z.string().max(127), z.string().max(63)),
+  capabilities: z.array(
+    z.enum(['containers', 'fractions', 'signals', 'unlike-groups', 'uneven-nodes', 'ask-checkpoint']),
+  ),
+  address: z.string().max(255),
+  ports: z.strictObject({ first: z.int().min(1).max(65_535), count: z.int().min(0).max(60_000) }),
+});
+
+/** Agents are authenticated but not trusted to be well: every message is checked before it is believed. */
+export const agentMessageSchema = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('hello'),
+    n: nat,
+    protocol: nat,
+    node: z.string().max(64),
+    signature: z.string().max(200),
+    bootId: z.string().max(64),
+    agentVersion: z.string().max(64),
+    isolation: z.boolean(),
+    inventory,
+    epoch: nat,
+    tasks: z
+      .array(
+        z.strictObject({
+          run: runText,
+          rank: nat,
+          state: z.enum(['accepted', 'running', 'ended']),
+          exit: exit.nullable(),
+        }),
+      )
+      .max(100_000),
+  }),
+  z.strictObject({ type: z.literal('beat'), n: nat, beat: nat, keys: z.array(runText).max(100_000) }),
+  z.strictObject({
+    type: z.literal('report'),
+    n: nat,
+    report: nat,
+    items: z
+      .array(
+        z.discriminatedUnion('kind', [
+          z.strictObject({ kind: z.literal('started'), run: runText, rank: nat, pid: nat }),
+          z.strictObject({ kind: z.literal('ended'), run: runText, rank: nat, exit }),
+        ]),
+      )
+      .max(10_000),
+  }),
+  z.strictObject({
+    type: z.literal('done'),
+    n: nat,
+    outbox: nat,
+    outcome: z.enum(['accepted', 'stale-epoch', 'refused']),
+    detail: shortText.nullable(),
+  }),
+  z.strictObject({
+    type: z.literal('bytes'),
+    n: nat,
+    read: nat,
+    offset: nat,
+    data: z.string().max(maxReadBytes * 2),
+    end: z.boolean(),
+    size: nat,
+    error: shortText.nullable(),
+  }),
+  z.strictObject({ type: z.literal('bye'), n: nat, reason: shortText }),
+]);

@@ -1,0 +1,431 @@
+// What control and api may ask of the store: intentions, each atomic, no SQL and no transaction handle. The PostgreSQL
+// store and the simulator's in-memory store pass the same suite (testing/contract-suite.ts).
+//
+// A write answers committed, refused or unknown. Unknown means COMMIT was sent and no answer came: the caller looks
+// (by idempotency key or row state) and never guesses. A database that cannot be reached before COMMIT throws
+// OperationalError('unavailable'); nothing happened then.
+//
+// Decisions (commitPlan, expire, freeze, retain) carry an epoch that is checked inside the write. Everything else may come
+// from any server and is guarded by row state, version and session.
+import type {
+  Drain,
+  EngineRows,
+  Inventory,
+  JobDemand,
+  JobId,
+  JobRefusal,
+  JobSpec,
+  JobState,
+  LogEvent,
+  NodeId,
+  NodeState,
+  Observation,
+  Plan,
+  Policy,
+  Role,
+  RunId,
+  RunResult,
+  RunState,
+  ServerId,
+  StartCommand,
+  StopCommand,
+  TaskPlacement,
+  TaskReport,
+  TaskState,
+  TokenId,
+  UnitRefusal,
+  Verdict,
+} from '@muster/model';
+
+export type Outcome<T, Refusal> =
+  /** `sequence` is the last event this write (or its group) appended: read-your-writes for `why`. */
+  | { readonly outcome: 'committed'; readonly sequence: number; readonly value: T }
+  | { readonly outcome: 'refused'; readonly refusal: Refusal }
+  | { readonly outcome: 'unknown' };
+
+export interface Store {
+  /** Database time; never goes back within one store. */
+  nowMs(): Promise<number>;
+  close(): Promise<void>;
+
+  // Jobs (any server) ------------------------------------------------------------------------------------------
+  /** Group-committed with concurrent calls; one bad item never fails its neighbours. */
+  submit(item: Submit): Promise<Outcome<Submitted, SubmitRefusal>>;
+  /** The items of one request, committed together with whatever else is in the group; each has its own outcome. */
+  submitMany(items: readonly Submit[]): Promise<readonly Outcome<Submitted, SubmitRefusal>[]>;
+  /** Idempotent: cancelling an ended job is committed and changes nothing. */
+  cancel(job: JobId, by: string): Promise<Outcome<JobState, 'not-found'>>;
+  hold(job: JobId, by: string): Promise<Outcome<JobState, 'not-found' | JobRefusal>>;
+  release(job: JobId, by: string): Promise<Outcome<JobState, 'not-found' | JobRefusal>>;
+
+  // Decisions (leader) -----------------------------------------------------------------------------------------
+  /** Unit by unit: each is applied whole or dropped with a reason that becomes an event. */
+  commitPlan(epoch: number, plan: Plan): Promise<Outcome<PlanCommitted, 'stale-epoch' | 'stale-policy'>>;
+  /** Ends the tasks whose node did not renew; re-checks database time and the renewal counter under the node's lock. */
+  expire(epoch: number, items: readonly ExpireItem[]): Promise<Outcome<readonly NodeId[], 'stale-epoch'>>;
+  /** Marks nodes whose beat is overdue by database time as silent, and their runs unknown. */
+  silenceOverdue(epoch: number): Promise<Outcome<readonly NodeId[], 'stale-epoch'>>;
+  freeze(epoch: number, freeze: Freeze): Promise<Outcome<null, 'stale-epoch'>>;
+  retain(epoch: number, retention: Retention): Promise<Outcome<Retained, 'stale-epoch'>>;
+
+  // Outbox (the server that holds the node's connection) -------------------------------------------------------
+  /** Commits "attempted" and the runs' step to starting, then returns the commands. A row is handed out once a session. */
+  takeOutbox(sessions: readonly NodeSession[], limit: number): Promise<readonly OutboxCommand[]>;
+  closeOutbox(items: readonly OutboxDone[]): Promise<void>;
+
+  // Nodes (any server) -----------------------------------------------------------------------------------------
+  /** The key a node enrolled; null when there is no such node. */
+  nodeKey(node: NodeId): Promise<string | null>;
+  createEnrolment(enrolment: Enrolment): Promise<void>;
+  /** Uses up the one-time token. The same name in the same cluster enrols again as the same node, with a new key. */
+  enrol(request: EnrolRequest): Promise<Outcome<{ readonly node: NodeId }, 'bad-token' | 'name-in-use'>>;
+  /** A new session: stores the inventory, reconciles every task row of the node with what the agent holds, ends what it does not. */
+  hello(hello: Hello): Promise<Outcome<Welcome, 'not-found' | 'removed'>>;
+  /** Group-committed; one small update a node. */
+  renew(renewal: Renewal): Promise<Outcome<Renewed, 'stale-session'>>;
+  /** Group-committed. Observations of tasks that are over or unknown here are ignored: late news is normal weather. */
+  observe(session: NodeSession, items: readonly Observation[]): Promise<Outcome<null, 'stale-session'>>;
+  /** The connection is gone and did not come back: silent at once, unless a newer session exists. */
+  silence(session: NodeSession): Promise<void>;
+  drain(node: NodeId, drain: Omit<Drain, 'sinceMs'> | null, by: string): Promise<Outcome<null, 'not-found'>>;
+  /** The operator's word that the machine is gone: proof of end for everything on it. */
+  declareLost(node: NodeId, by: string): Promise<Outcome<null, 'not-found' | 'ready'>>;
+  removeNode(node: NodeId, by: string): Promise<Outcome<null, 'not-found' | 'in-use'>>;
+  thaw(cluster: string, by: string): Promise<Outcome<null, 'not-frozen'>>;
+  /** What the expire loop watches. */
+  leases(): Promise<readonly Lease[]>;
+  frozen(): Promise<readonly Freeze[]>;
+
+  // Leadership -------------------------------------------------------------------------------------------------
+  /** Takes the next epoch when the lease is free, run out, or `deadEpoch` is the current one (its holder is proven dead). Restamps open outbox rows. */
+  acquireLease(server: ServerInfo, leaseMs: number, deadEpoch: number | null): Promise<LeaderLease>;
+  /** False when the epoch is no longer this server's. */
+  renewLease(server: ServerId, epoch: number, leaseMs: number): Promise<boolean>;
+  releaseLease(server: ServerId, epoch: number): Promise<void>;
+  leader(): Promise<LeaderLease>;
+  /** Tells the others where this server can be reached; renewed by calling again. */
+  announceServer(server: ServerInfo): Promise<void>;
+  /** The server that holds a node's connection now. */
+  serverOfNode(node: NodeId): Promise<ServerInfo | null>;
+
+  // Log --------------------------------------------------------------------------------------------------------
+  /** Gap-free and in commit order: a reader that resumes after N misses nothing. */
+  eventsSince(sequence: number, limit: number): Promise<readonly LogEvent[]>;
+  head(): Promise<LogHead>;
+  /** Calls back soon after events are committed by anyone; only a hint. Returns its end. */
+  onEvents(hint: () => void): () => void;
+  loadEngine(): Promise<EngineRows>;
+
+  // Reading for people -----------------------------------------------------------------------------------------
+  job(job: JobId): Promise<JobRow | null>;
+  jobs(query: JobQuery): Promise<readonly JobRow[]>;
+  jobByKey(project: string, principal: string, key: string): Promise<JobId | null>;
+  runs(job: JobId): Promise<readonly RunRow[]>;
+  node(idOrName: string): Promise<NodeRow | null>;
+  nodes(query: NodeQuery): Promise<readonly NodeRow[]>;
+  /** Events about jobs the scope covers; node, cluster and leader events only without a scope. */
+  events(query: EventQuery): Promise<readonly LogEvent[]>;
+  counts(): Promise<Counts>;
+
+  // Tenancy and identity ---------------------------------------------------------------------------------------
+  policy(): Promise<{ readonly version: number; readonly policy: Policy }>;
+  createProject(path: string, by: string): Promise<Outcome<null, 'exists' | 'no-parent'>>;
+  projects(scope: string | null): Promise<readonly ProjectRow[]>;
+  createToken(token: NewToken): Promise<void>;
+  /** The live token with this SHA-256 hash (hex): not revoked, not expired. */
+  tokenByHash(hash: string): Promise<TokenRow | null>;
+  tokens(): Promise<readonly TokenRow[]>;
+  revokeToken(token: TokenId): Promise<boolean>;
+  audit(entries: readonly NewAudit[]): Promise<void>;
+  auditSince(after: number, limit: number): Promise<readonly AuditRow[]>;
+}
+
+export interface Submit {
+  readonly id: JobId;
+  readonly spec: JobSpec;
+  readonly demand: JobDemand;
+  readonly principal: string;
+  /** Idempotency key, scoped to project and principal; null when the client gave none. */
+  readonly key: string | null;
+  /** Hash of the parsed body before defaults. */
+  readonly bodyHash: string;
+  readonly held: boolean;
+}
+
+export interface Submitted {
+  readonly job: JobId;
+  readonly repeated: boolean;
+}
+
+export type SubmitRefusal =
+  | { readonly code: 'key-reused'; readonly job: JobId }
+  | { readonly code: 'unknown-project' }
+  | { readonly code: 'id-taken' };
+
+export interface PlanCommitted {
+  readonly applied: readonly RunId[];
+  readonly dropped: readonly { readonly run: RunId; readonly refusal: UnitRefusal }[];
+}
+
+export interface NodeSession {
+  readonly node: NodeId;
+  /** Made by the server for each connection; an older one can no longer write. */
+  readonly session: string;
+}
+
+export interface OutboxCommandBase {
+  readonly id: number;
+  readonly epoch: number;
+  readonly node: NodeId;
+}
+
+export type OutboxCommand =
+  | (OutboxCommandBase & { readonly kind: 'start'; readonly command: StartCommand })
+  | (OutboxCommandBase & { readonly kind: 'stop'; readonly command: StopCommand });
+
+export interface OutboxDone {
+  readonly id: number;
+  /** accepted: durably taken. refused: never will be. stale-epoch: hand it out again with its present epoch. */
+  readonly outcome: 'accepted' | 'refused' | 'stale-epoch';
+  readonly detail: string | null;
+}
+
+export interface Enrolment {
+  readonly id: string;
+  readonly hash: string;
+  readonly cluster: string;
+  readonly pool: string;
+  readonly by: string;
+  readonly expiresMs: number;
+  /** How many nodes may enrol with it; one unless the operator said otherwise. */
+  readonly uses: number;
+}
+
+export interface EnrolRequest {
+  readonly hash: string;
+  readonly node: NodeId;
+  readonly name: string;
+  readonly publicKey: string;
+}
+
+export interface Hello extends NodeSession {
+  readonly server: ServerId;
+  readonly bootId: string;
+  readonly agentVersion: string;
+  readonly isolation: boolean;
+  readonly inventory: Inventory;
+  readonly tasks: readonly TaskReport[];
+}
+
+export interface Welcome {
+  readonly nodeName: string;
+  readonly epoch: number;
+  readonly beatMs: number;
+}
+
+export interface Renewal extends NodeSession {
+  readonly keys: readonly RunId[];
+}
+
+export interface Renewed {
+  /** The keys of the renewal that may live. */
+  readonly live: readonly { readonly run: RunId; readonly stopAfterMs: number | null }[];
+  /** A fifth of the shortest stopAfter on the node, at most 30 s. */
+  readonly beatMs: number;
+}
+
+/** A node's lease as the expire loop sees it. */
+export interface Lease {
+  readonly node: NodeId;
+  readonly cluster: string;
+  readonly state: NodeState['state'];
+  /** Counts renewals: a change tells "renewed since" without comparing clocks. */
+  readonly renewals: number;
+  readonly renewedMs: number;
+  readonly runs: readonly { readonly run: RunId; readonly stopAfterMs: number | null }[];
+}
+
+export interface ExpireItem {
+  readonly node: NodeId;
+  readonly renewals: number;
+  readonly runs: readonly RunId[];
+  /** Time beyond stopAfter before another attempt may start. */
+  readonly marginMs: number;
+}
+
+export interface Freeze {
+  readonly cluster: string;
+  readonly silent: number;
+  readonly nodes: number;
+  readonly untilMs: number;
+}
+
+export interface Retention {
+  /** Ended jobs older than this go, with their runs, tasks and keys (keys live at least 7 days). */
+  readonly jobsMs: number;
+  /** Event partitions wholly older than this go. */
+  readonly eventsMs: number;
+  readonly auditMs: number;
+  /** At most this many jobs a call. */
+  readonly limit: number;
+}
+
+export interface Retained {
+  readonly jobs: number;
+  readonly eventPartitions: number;
+}
+
+export interface ServerInfo {
+  readonly id: ServerId;
+  readonly url: string;
+  readonly bootId: string;
+  readonly pid: number;
+  /** Start time of the process in clock ticks since boot: with boot id and pid it names one process for ever. */
+  readonly pidStart: string;
+}
+
+export interface LeaderLease {
+  /** 0 when there has never been a leader. */
+  readonly epoch: number;
+  readonly holder: ServerInfo | null;
+  /** True when the asking server got the lease now. */
+  readonly acquired: boolean;
+  readonly expired: boolean;
+}
+
+export interface LogHead {
+  /** Changes when the database is restored from a backup; cursors carry it. */
+  readonly logId: string;
+  readonly sequence: number;
+  /** The first sequence still held. */
+  readonly first: number;
+}
+
+export interface JobRow {
+  readonly id: JobId;
+  readonly spec: JobSpec;
+  readonly state: JobState;
+  readonly version: number;
+  readonly submittedBy: string;
+  readonly submittedMs: number;
+  /** When the present or last run started. */
+  readonly startedMs: number | null;
+  /** Stored verdict of its queue entry, while it is queued. */
+  readonly verdict: Verdict | null;
+}
+
+export interface RunRow {
+  readonly id: RunId;
+  readonly job: JobId;
+  readonly attempt: number;
+  readonly epoch: number;
+  readonly state: RunState;
+  readonly plannedMs: number;
+  readonly port: number;
+  readonly tasks: readonly TaskRow[];
+}
+
+export interface TaskRow {
+  readonly placement: TaskPlacement;
+  readonly nodeName: string;
+  readonly state: TaskState;
+}
+
+export interface NodeRow {
+  readonly id: NodeId;
+  readonly name: string;
+  readonly cluster: string;
+  readonly pool: string;
+  readonly generation: number;
+  readonly state: NodeState;
+  readonly drain: Drain | null;
+  readonly inventory: Inventory;
+  readonly cpuMilliUsed: number;
+  readonly memoryMibUsed: number;
+  readonly devicesUsed: readonly number[];
+  readonly renewedMs: number | null;
+  readonly agentVersion: string | null;
+  readonly isolation: boolean;
+}
+
+export interface JobQuery {
+  /** Only this project and those below it; null for all. */
+  readonly scope: string | null;
+  readonly project: string | null;
+  readonly states: readonly JobState['state'][] | null;
+  readonly name: string | null;
+  readonly submittedBy: string | null;
+  /** Newest first; strictly before this id. */
+  readonly before: JobId | null;
+  readonly limit: number;
+}
+
+export interface NodeQuery {
+  readonly cluster: string | null;
+  /** By name; strictly after this one. */
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+export interface EventQuery {
+  readonly scope: string | null;
+  readonly after: number;
+  readonly job: JobId | null;
+  readonly limit: number;
+}
+
+export interface Counts {
+  readonly jobs: Readonly<Partial<Record<JobState['state'], number>>>;
+  readonly nodes: Readonly<Partial<Record<NodeState['state'], number>>>;
+  readonly outboxOpen: number;
+  readonly devices: number;
+  readonly devicesUsed: number;
+}
+
+export interface ProjectRow {
+  readonly path: string;
+  readonly createdMs: number;
+  readonly createdBy: string;
+}
+
+export interface NewToken {
+  readonly id: TokenId;
+  readonly name: string;
+  readonly hash: string;
+  readonly role: Role;
+  readonly project: string | null;
+  readonly by: string;
+  readonly expiresMs: number | null;
+}
+
+export interface TokenRow {
+  readonly id: TokenId;
+  readonly name: string;
+  readonly role: Role;
+  readonly project: string | null;
+  readonly createdMs: number;
+  readonly createdBy: string;
+  readonly expiresMs: number | null;
+  readonly lastUsedMs: number | null;
+  readonly revokedMs: number | null;
+}
+
+export interface NewAudit {
+  readonly who: string;
+  readonly from: string;
+  readonly action: string;
+  readonly target: string;
+  readonly outcome: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+export interface AuditRow extends NewAudit {
+  readonly id: number;
+  readonly atMs: number;
+}
+
+/** The result of a run that a lost node ended. */
+export function lostResult(node: NodeId, nodeName: string, rank: number | null): RunResult {
+  const reason = { code: 'node-lost', message: `node ${nodeName} stopped renewing its lease` };
+  return { outcome: 'failed', class: 'infrastructure', code: null, signal: null, reason, rank, node };
+}
