@@ -10,9 +10,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 const binFolder = join(import.meta.dirname, '../../packages/muster/bin');
 const program = `
 const name: string = process.argv[2] ?? '';
+// The test reads the printed line as: the handler is in place.
+if (name === 'wait') process.once('SIGTERM', () => process.exit(9)), setInterval(() => {}, 1000);
 console.log(JSON.stringify({ name, args: process.argv.slice(3), major: parseInt(process.versions.node, 10) }));
 if (name === 'exit') process.exitCode = 7;
-if (name === 'wait') process.once('SIGTERM', () => process.exit(9)), setInterval(() => {}, 1000);
 if (name === 'die') process.kill(process.pid, 'SIGKILL');
 `;
 
