@@ -1,6 +1,6 @@
 // The engine's one interface. Deterministic: the same events and times give the same plans, byte for byte. `decide` changes
 // nothing; committed plans come back as events.
-import type { EngineRows, JobId, LogEvent, Plan, Verdict } from '@muster/model';
+import type { EngineRows, JobDemand, JobId, LogEvent, Plan, Verdict } from '@muster/model';
 
 export interface Engine {
   /** The last event applied. */
@@ -10,10 +10,19 @@ export interface Engine {
   decide(nowMs: number): Plan;
   /** The full answer for one job, counts computed now; null for a job the engine does not know (ended or never seen). */
   explain(job: JobId, nowMs: number): Verdict | null;
+  /** What a job like this would be told if it were submitted now; changes nothing. */
+  consider(request: JobRequest, nowMs: number): Verdict;
   /** An independent copy. */
   fork(): Engine;
   /** Equal for equal states, however they came about: rebuilt = live. */
   stateHash(): string;
+}
+
+export interface JobRequest {
+  readonly project: string;
+  readonly tier: string;
+  readonly priority: number;
+  readonly demand: JobDemand;
 }
 
 /** How an engine is made: from rows read in one snapshot. An empty fleet is rows with nothing in them. */
