@@ -1,0 +1,140 @@
+// The server half of the agent protocol (model/wire.ts): the agents connected to this server, each on one WebSocket it dialled.
+// The hub authenticates, checks every message, and translates; what is true is decided by its sink, which commits to
+// the store. A node has one session at a time: a newer connection replaces the older one, whose late messages are
+// refused by the store because their session is gone.
+import { randomBytes } from 'node:crypto';
+import {
+  type AgentMessage,
+  type NodeId,
+  type Observation,
+  OperationalError,
+  type RunId,
+  type ServerId,
+  type ServerMessage,
+  type StartCommand,
+  type StopCommand,
+  type TaskReport,
+} from '@muster/model';
+import type { CommandAnswer, CommandTarget, Driver, OutputAnswer, OutputRequest } from '../contract.ts';
+import { type AgentSocket, Connection } from './connection.ts';
+
+export interface NodeSession {
+  readonly node: NodeId;
+  readonly session: string;
+}
+
+type HelloMessage = Extract<AgentMessage, { type: 'hello' }>;
+
+/** Where the hub's news go. Each answer is committed before it is given. */
+export interface AgentSink {
+  nodeKey(node: NodeId): Promise<string | null>;
+  hello(
+    session: NodeSession,
+    hello: HelloMessage,
+  ): Promise<
+    | { readonly epoch: number; readonly beatMs: number; readonly nodeName: string }
+    | { readonly refused: string }
+  >;
+  /** Null when the session has been replaced. */
+  renew(
+    session: NodeSession,
+    keys: readonly RunId[],
+  ): Promise<{
+    readonly live: readonly { readonly run: RunId; readonly stopAfterMs: number | null }[];
+    readonly beatMs: number;
+  } | null>;
+  /** False when the session has been replaced. */
+  observe(session: NodeSession, items: readonly Observation[]): Promise<boolean>;
+  /** A node is ready to take commands. */
+  ready(session: NodeSession): void;
+  gone(session: NodeSession): void;
+}
+
+export interface HubDeps {
+  readonly server: ServerId;
+  readonly sink: AgentSink;
+  readonly log: HubLog;
+  readonly timers: HubTimers;
+}
+
+export interface HubTimers {
+  /** Calls back once; returns how to prevent it. */
+  after(ms: number, callback: () => void): () => void;
+}
+
+export interface HubLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+export interface AgentHub extends Driver {
+  accept(socket: AgentSocket, from: string): void;
+  /** Sessions that can take commands now. */
+  sessions(): readonly NodeSession[];
+  readonly connected: number;
+  isConnected(node: NodeId): boolean;
+  close(): void;
+}
+
+export function createAgentHub(deps: HubDeps): AgentHub {
+  const byNode = new Map<NodeId, Connection>();
+  const all = new Set<Connection>();
+  let closed = false;
+
+  function accept(socket: AgentSocket, from: string): void {
+    if (closed) {
+      socket.close(1001, 'server is stopping');
+      return;
+    }
+    const connection = new Connection(deps, socket, from, {
+      session: `${deps.server}.${randomBytes(9).toString('base64url')}`,
+      ready(node) {
+        const older = byNode.get(node);
+        byNode.set(node, connection);
+        older?.refuse('replaced', 'a newer connection of this node has taken over');
+        deps.sink.ready({ node, session: connection.session });
+      },
+      ended(node) {
+        all.delete(connection);
+        if (node === null) return;
+        if (byNode.get(node) === connection) byNode.delete(node);
+        deps.sink.gone({ node, session: connection.session });
+      },
+    });
+    all.add(connection);
+    connection.challenge();
+  }
+
+  function send(target: CommandTarget, message: (n: number) => ServerMessage): Promise<CommandAnswer> {
+    const connection = byNode.get(target.node);
+    return connection ? connection.command(target.outbox, message) : Promise.resolve({ outcome: 'unknown' });
+  }
+
+  return {
+    capabilities: { has: ['signals', 'unlike-groups', 'uneven-nodes'], assigns: 'device' },
+    accept,
+    sessions: () => [...byNode].map(([node, connection]) => ({ node, session: connection.session })),
+    get connected() {
+      return byNode.size;
+    },
+    isConnected: (node) => byNode.has(node),
+    submit: (target, command: StartCommand) =>
+      send(target, (n) => ({ type: 'start', n, outbox: target.outbox, epoch: target.epoch, command })),
+    stop: (target, command: StopCommand) =>
+      send(target, (n) => ({ type: 'stop', n, outbox: target.outbox, epoch: target.epoch, command })),
+    find: async (node, run): Promise<readonly TaskReport[] | null> => byNode.get(node)?.held(run) ?? null,
+    async output(request: OutputRequest): Promise<OutputAnswer> {
+      const connection = byNode.get(request.node);
+      if (!connection)
+        throw new OperationalError(
+          'node-unreachable',
+          `node ${request.node} is not connected to this server`,
+        );
+      return connection.read(request);
+    },
+    close() {
+      closed = true;
+      for (const connection of all) connection.end(1001, 'server is stopping');
+    },
+  };
+}
