@@ -1,1 +1,11 @@
-export {};
+export type { NewToken, WhoamiView } from './access.ts';
+export { backoffMs, sleep } from './backoff.ts';
+export { createClient, type MusterClient } from './client.ts';
+export { type ClientCode, isOutcomeUnknown, MusterError } from './errors.ts';
+export type { EventFilter, FollowedEvent } from './events.ts';
+export type { EnrolmentView, NewEnrolment, NodeFilter } from './fleet.ts';
+export { type BatchItem, type ConsideredView, type JobFilter, newKey, type SubmitOptions } from './jobs.ts';
+export type { LogEvent, LogPiece, LogQuery } from './logs.ts';
+export type { StreamOptions } from './stream.ts';
+export type { ClientOptions, Fetch } from './transport.ts';
+export type { WatchOptions } from './watch.ts';

@@ -1,0 +1,54 @@
+// Projects, tokens and what was done by whom.
+import type { AuditView, Page, Policy, ProjectView, Role, TokenView, VersionView } from '@muster/model';
+import type { Transport } from './transport.ts';
+
+export interface NewToken {
+  readonly name: string;
+  readonly role: Role;
+  readonly project?: string | undefined;
+  /** A duration such as "30d"; without it the token does not expire. */
+  readonly expiresIn?: string | undefined;
+}
+
+/** Who the token is. */
+export interface WhoamiView {
+  readonly name: string;
+  readonly role: Role;
+  readonly project: string | null;
+  readonly expiresAt?: string | null;
+}
+
+interface Paging {
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+export function accessApi(transport: Transport) {
+  return {
+    projects: {
+      list: (paging: Paging = {}): Promise<Page<ProjectView>> =>
+        transport.json({ path: '/v1/projects', query: { ...paging } }),
+      create: (path: string): Promise<ProjectView> =>
+        transport.json({ method: 'POST', path: '/v1/projects', body: { path } }),
+    },
+    tokens: {
+      list: (paging: Paging = {}): Promise<Page<TokenView>> =>
+        transport.json({ path: '/v1/tokens', query: { ...paging } }),
+      /** The token itself is in this answer and never again. */
+      create: (token: NewToken): Promise<TokenView & { readonly token: string }> =>
+        transport.json({ method: 'POST', path: '/v1/tokens', body: token }),
+      revoke: (id: string): Promise<void> =>
+        transport.json({ method: 'DELETE', path: `/v1/tokens/${encodeURIComponent(id)}`, repeatable: true }),
+    },
+    audit: (paging: Paging = {}): Promise<Page<AuditView>> =>
+      transport.json({ path: '/v1/audit', query: { ...paging } }),
+    policy: (): Promise<Policy & { readonly version?: number }> => transport.json({ path: '/v1/policy' }),
+    whoami: (call: { readonly signal?: AbortSignal } = {}): Promise<WhoamiView> =>
+      transport.json({ path: '/v1/whoami', ...call }),
+    version: (
+      call: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {},
+    ): Promise<VersionView> => transport.json({ path: '/v1/version', ...call }),
+    health: (call: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {}): Promise<unknown> =>
+      transport.json({ path: '/healthz', ...call }),
+  };
+}

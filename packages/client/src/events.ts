@@ -1,0 +1,49 @@
+// The event log: a page of it, or all of it from a cursor on. The iterator goes on across reconnects without a gap or a
+// repeat, because the id of each message is the cursor after it.
+import type { EventView, Page } from '@muster/model';
+import { type StreamOptions, stream } from './stream.ts';
+import type { Transport } from './transport.ts';
+
+export interface EventFilter {
+  /** A cursor from an earlier page or event. */
+  readonly after?: string | number | undefined;
+  readonly job?: string | undefined;
+}
+
+export interface FollowedEvent {
+  readonly event: EventView;
+  /** Give it back as `after` to go on from here. */
+  readonly cursor: string | null;
+}
+
+export function eventsApi(transport: Transport) {
+  return {
+    list: (
+      filter: EventFilter & { readonly limit?: number | undefined } = {},
+      signal?: AbortSignal,
+    ): Promise<Page<EventView>> => transport.json({ path: '/v1/events', query: { ...filter }, signal }),
+
+    async *follow(
+      filter: EventFilter = {},
+      options: StreamOptions = {},
+    ): AsyncGenerator<FollowedEvent, void, void> {
+      const messages = stream(
+        transport,
+        {
+          request: (lastId) => ({
+            path: '/v1/events',
+            query: { ...filter, after: lastId ?? filter.after },
+            ...(lastId === null ? {} : { headers: { 'last-event-id': lastId } }),
+          }),
+          isLast: () => false,
+        },
+        options,
+      );
+      for await (const message of messages) {
+        const event = JSON.parse(message.data) as Partial<EventView>;
+        // A message that only moves the cursor has no event in it.
+        if (typeof event.kind === 'string') yield { event: event as EventView, cursor: message.id };
+      }
+    },
+  };
+}

@@ -1,0 +1,1 @@
+export { type Answer, type FakeRequest, FakeServer, type Handler, type Reply } from './fake-server.ts';
