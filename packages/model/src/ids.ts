@@ -1,6 +1,7 @@
 // Ids are branded strings with a prefix, so that a log line says what it names and the compiler refuses a job id
 // where a run id is wanted. A fresh id is a time and 45 random bits in lower-case Crockford base 32: ids made later
 // sort later, which keeps database indexes dense. Time and randomness are arguments; this package has neither.
+import { invariant } from './assert.ts';
 
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
@@ -23,6 +24,8 @@ const bodyPattern = /^[0-9a-hjkmnp-tv-z]{18}$/;
 
 /** `random` supplies at least 9 bytes; five bits of each are used. */
 export function freshId<K extends keyof Fresh>(kind: K, nowMs: number, random: Uint8Array): Fresh[K] {
+  invariant(Number.isSafeInteger(nowMs) && nowMs >= 0 && nowMs < 2 ** 45, `not a time: ${nowMs}`);
+  invariant(random.length >= randomChars, 'an id needs 9 random bytes');
   let time = '';
   for (let rest = nowMs, i = 0; i < timeChars; i++, rest = Math.floor(rest / 32))
     time = alphabet[rest % 32] + time;

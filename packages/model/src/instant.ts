@@ -24,15 +24,16 @@ export function parseInstantMs(text: string): Parsed<number> {
   ];
   const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
   const days = month === 2 && leap ? 29 : (monthDays[month - 1] ?? 0);
-  if (day < 1 || day > days || hour > 23 || minute > 59 || second > 59) {
+  const offsetHours = Number(match[9] ?? 0);
+  const offsetRest = Number(match[10] ?? 0);
+  const badOffset = offsetHours > 23 || offsetRest > 59;
+  if (day < 1 || day > days || hour > 23 || minute > 59 || second > 59 || badOffset) {
     return { ok: false, message: `"${clip(text)}" names a day or time that does not exist` };
   }
   if (year < 2000 || year > 2199)
     return { ok: false, message: `"${clip(text)}" is outside the years 2000 to 2199` };
-  const fraction = Math.floor(Number(`0.${match[7] ?? '0'}`) * 1000);
-  const offsetMinutes = match[8]
-    ? (match[8] === '-' ? -1 : 1) * (Number(match[9]) * 60 + Number(match[10]))
-    : 0;
+  const fraction = Number((match[7] ?? '').padEnd(3, '0').slice(0, 3));
+  const offsetMinutes = (match[8] === '-' ? -1 : 1) * (offsetHours * 60 + offsetRest);
   const seconds =
     daysFromCivil(year, month, day) * 86_400 + hour * 3600 + (minute - offsetMinutes) * 60 + second;
   return { ok: true, value: seconds * 1000 + fraction };

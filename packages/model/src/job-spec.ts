@@ -1,7 +1,7 @@
 // A job spec made whole: one list of groups, every task count settled, every default in place. This is what the
 // database keeps, the agent runs and the engine's demand is cut from; nothing downstream looks at shorthands.
 import type { Constraint, GroupDemand, JobDemand } from './demand.ts';
-import type { RawJobSpec } from './spec.ts';
+import { maxTasks, type RawJobSpec } from './spec.ts';
 
 export type SignalName = 'TERM' | 'INT' | 'HUP' | 'QUIT' | 'USR1' | 'USR2' | 'KILL';
 
@@ -65,6 +65,9 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
       demand: groupDemand(raw, group, groupName),
     });
   }
+  const total = groups.reduce((sum, group) => sum + group.demand.tasks, 0);
+  if (total > maxTasks)
+    return refuse('/groups', `has ${total} tasks together; at most ${maxTasks} are allowed`);
   const tier = raw.tier ?? defaults.tier;
   return {
     ok: true,

@@ -103,13 +103,13 @@ export function afterRun(
     case 'cancelled':
       return { kind: 'end', result, failures };
     case 'user':
-      return charge('user', 'user');
+      return charge('user');
     case 'out-of-memory':
-      return charge('outOfMemory', 'outOfMemory');
+      return charge('outOfMemory');
     case 'infrastructure':
-      return charge('infrastructure', 'infrastructure');
+      return charge('infrastructure');
   }
-  function charge(budget: keyof Failures, _limit: keyof JobSpec['retry']): AfterRun {
+  function charge(budget: keyof Failures): AfterRun {
     const counted = { ...failures, [budget]: failures[budget] + 1 };
     if (counted[budget] > retry[budget])
       return { kind: 'end', result: result as JobResult, failures: counted };

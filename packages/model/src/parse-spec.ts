@@ -1,11 +1,11 @@
 // From an untrusted value to a whole job spec, or to the list of everything wrong with it, each with its JSON pointer,
 // the offending value and what is allowed. Used by the API for every submit and by the CLI before it sends one.
-import type * as z from 'zod';
+import * as z from 'zod';
 import { completeSpec, type JobSpec, type SpecDefaults } from './job-spec.ts';
 import { nearest } from './names.ts';
-import { jobSpecSchema, type RawJobSpec } from './spec.ts';
+import { type JobSpecInput, jobSpecSchema } from './spec.ts';
 import { clip } from './units.ts';
-import { unsupportedFields } from './unsupported.ts';
+import { unsupportedUses } from './unsupported.ts';
 
 export interface FieldProblem {
   readonly code: 'invalid-field' | 'unknown-field' | 'unsupported-field';
@@ -20,36 +20,75 @@ export type ParsedSpec =
   | { readonly ok: true; readonly spec: JobSpec }
   | { readonly ok: false; readonly problems: readonly FieldProblem[] };
 
+/** The schema with its fast path: the same answers, generated code when the value is good. Made at first use. */
+let fastSchema: typeof jobSpecSchema | null = null;
+
 export function parseSpec(input: unknown, defaults: SpecDefaults): ParsedSpec {
-  const parsed = jobSpecSchema.safeParse(input);
+  fastSchema ??= z.compile(jobSpecSchema);
+  const parsed = fastSchema.safeParse(input);
   if (!parsed.success) return { ok: false, problems: fieldProblems(parsed.error, input) };
-  const unsupported = unsupportedProblems(parsed.data);
-  if (unsupported.length > 0) return { ok: false, problems: unsupported };
+  const leftOut = prototypeKeys(input);
+  if (leftOut.length > 0) return { ok: false, problems: leftOut };
+  const unsupported = unsupportedUses(parsed.data);
+  if (unsupported.length > 0) {
+    const code = 'unsupported-field';
+    return { ok: false, problems: unsupported.map((use) => ({ code, ...use, value: null })) };
+  }
   const completed = completeSpec(parsed.data, defaults);
   if (completed.ok) return completed;
   const { path, message } = completed;
   return { ok: false, problems: [{ code: 'invalid-field', path, message, value: null }] };
 }
 
-function unsupportedProblems(raw: RawJobSpec): FieldProblem[] {
-  return unsupportedFields.flatMap(({ used, message }) => {
-    const path = used(raw);
-    return path === null ? [] : [{ code: 'unsupported-field' as const, path, message, value: null }];
-  });
+/** Zod leaves a record's own `__proto__` out without a word; what we do not honour we refuse. */
+function prototypeKeys(input: unknown): FieldProblem[] {
+  const spec = input as JobSpecInput;
+  const records: readonly (readonly [string, object | undefined])[] = [
+    ['/env', spec.env],
+    ['/labels', spec.labels],
+    ['/secrets', spec.secrets],
+    ...(spec.groups ?? []).map((group, i) => [`/groups/${i}/env`, group.env] as const),
+  ];
+  return records
+    .filter(([, record]) => record !== undefined && Object.hasOwn(record, '__proto__'))
+    .map(([path]) => ({
+      code: 'invalid-field',
+      path: `${path}/__proto__`,
+      message: 'is not allowed as a name',
+      value: null,
+    }));
 }
 
-/** Zod's issues in our form; shared by every strict body of the API. */
-export function fieldProblems(error: z.ZodError, input: unknown): FieldProblem[] {
-  return error.issues.flatMap((issue) => issueProblems(issue, [], input));
+/** A list longer than this helps nobody, and making it would take longer than the request deserves. */
+const maxProblems = 50;
+
+/** Zod's issues in our form; shared by every strict body of the API. `schema` is what the body was parsed with. */
+export function fieldProblems(
+  error: z.ZodError,
+  input: unknown,
+  schema: z.core.$ZodType = jobSpecSchema,
+): FieldProblem[] {
+  const problems: FieldProblem[] = [];
+  for (const issue of error.issues) {
+    problems.push(...issueProblems(issue, [], input, schema));
+    if (problems.length >= maxProblems) break;
+  }
+  return problems.slice(0, maxProblems);
 }
 
 type Issue = z.core.$ZodIssue;
 
-function issueProblems(issue: Issue, prefix: readonly PropertyKey[], input: unknown): FieldProblem[] {
+function issueProblems(
+  issue: Issue,
+  prefix: readonly PropertyKey[],
+  input: unknown,
+  schema: z.core.$ZodType,
+): FieldProblem[] {
   const at = [...prefix, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => {
-      const near = nearest(key, knownKeys(at));
+    const known = knownKeys(at, schema);
+    return issue.keys.slice(0, maxProblems).map((key) => {
+      const near = nearest(key, known);
       const message = `unknown field "${clip(key)}"${near ? `; did you mean "${near}"?` : ''}`;
       return { code: 'unknown-field' as const, path: pointer([...at, key]), message, value: null };
     });
@@ -57,14 +96,13 @@ function issueProblems(issue: Issue, prefix: readonly PropertyKey[], input: unkn
   if (issue.code === 'invalid_union') {
     // The branch that got furthest says what the writer most likely meant.
     const branches = issue.errors.map((issues) =>
-      issues.flatMap((inner) => issueProblems(inner as Issue, at, input)),
+      issues.slice(0, maxProblems).flatMap((inner) => issueProblems(inner as Issue, at, input, schema)),
     );
     const deepest = branches.sort((a, b) => depth(b) - depth(a))[0];
     if (deepest && deepest.length > 0) return deepest;
   }
-  return [
-    { code: 'invalid-field', path: pointer(at), message: issue.message, value: show(lookup(input, at)) },
-  ];
+  const message = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  return [{ code: 'invalid-field', path: pointer(at), message, value: show(lookup(input, at)) }];
 }
 
 function depth(problems: readonly FieldProblem[]): number {
@@ -72,7 +110,9 @@ function depth(problems: readonly FieldProblem[]): number {
 }
 
 export function pointer(path: readonly PropertyKey[]): string {
-  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+  return path
+    .map((part) => `/${clip(String(part), 200).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    .join('');
 }
 
 function lookup(input: unknown, path: readonly PropertyKey[]): unknown {
@@ -85,16 +125,22 @@ function lookup(input: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 function show(value: unknown): string | null {
-  return value === undefined ? null : clip(JSON.stringify(value) ?? String(value));
+  if (value === undefined) return null;
+  if (typeof value === 'string') return JSON.stringify(clip(value, 78));
+  if (typeof value !== 'object' || value === null) return String(value);
+  try {
+    return clip(JSON.stringify(value));
+  } catch {
+    // YAML can say what JSON cannot: values that contain themselves, whole numbers of any length.
+    return Array.isArray(value) ? '[...]' : '{...}';
+  }
 }
 
 /** The field names the schema allows at a path, for "did you mean". */
-export function knownKeys(path: readonly PropertyKey[]): string[] {
-  let schemas: z.core.$ZodType[] = [jobSpecSchema];
-  for (const part of path) schemas = schemas.flatMap((schema) => children(schema, part));
-  return [
-    ...new Set(schemas.flatMap((schema) => objectShapes(schema).flatMap((shape) => Object.keys(shape)))),
-  ];
+export function knownKeys(path: readonly PropertyKey[], schema: z.core.$ZodType = jobSpecSchema): string[] {
+  let schemas: z.core.$ZodType[] = [schema];
+  for (const part of path) schemas = schemas.flatMap((each) => children(each, part));
+  return [...new Set(schemas.flatMap((each) => objectShapes(each).flatMap((shape) => Object.keys(shape))))];
 }
 
 type Def = {

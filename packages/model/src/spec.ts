@@ -1,6 +1,9 @@
 // The job spec as people write it, in full shape: the schema is the single description of every field, its limits
 // and its default, and the JSON Schema for editors is made from it. Fields no part honours yet are refused from the
 // table in unsupported.ts, never dropped. Parsing happens in parse-spec.ts.
+//
+// Limits of the operating system show here: Linux refuses to start a program when one argument or one variable has
+// more than 128 KiB (MAX_ARG_STRLEN), or all of them together more than a quarter of the stack limit (2 MiB).
 import * as z from 'zod';
 import { parseInstantMs } from './instant.ts';
 import {
@@ -14,14 +17,16 @@ import {
   projectRule,
 } from './names.ts';
 import type { Parsed } from './units.ts';
-import { parseDurationMs, parseSizeMib } from './units.ts';
+import { clip, parseDurationMs, parseSizeMib } from './units.ts';
 
-const maxTasks = 100_000;
+/** Of a group, and of all groups together. */
+export const maxTasks = 100_000;
 const maxEnvBytes = 128 * 1024;
-const maxArgBytes = 128 * 1024;
+const maxArgBytes = 128 * 1024 - 1;
+const maxCommandBytes = 1024 * 1024;
 
 /** A text in one of our grammars, parsed to a number while the schema runs. */
-function grammar(parse: (text: string) => Parsed<number>, description: string) {
+function grammar<T extends number | 'never'>(parse: (text: string) => Parsed<T>, description: string) {
   return z
     .string()
     .max(200)
@@ -34,19 +39,13 @@ function grammar(parse: (text: string) => Parsed<number>, description: string) {
     .meta({ description });
 }
 
-function bounded(
-  parse: (text: string) => Parsed<number>,
-  min: number,
-  max: number,
-  description: string,
-  range: string,
-) {
-  return grammar((text) => {
+function within(parse: (text: string) => Parsed<number>, min: number, max: number, range: string) {
+  return (text: string): Parsed<number> => {
     const parsed = parse(text);
     return parsed.ok && (parsed.value < min || parsed.value > max)
-      ? { ok: false, message: `"${text}" is out of range; allowed is ${range}` }
+      ? { ok: false, message: `"${clip(text)}" is out of range; allowed is ${range}` }
       : parsed;
-  }, description);
+  };
 }
 
 const noNul = (text: string): boolean => !text.includes('\0');
@@ -58,32 +57,42 @@ const text = (max: number) =>
     .refine(noNul, 'must not contain a NUL character')
     .refine(wellFormed, 'must be well-formed Unicode');
 
+/** Bytes of a well-formed text in UTF-8, which is what the kernel counts. */
+function utf8Bytes(text: string): number {
+  let bytes = text.length;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    // Each half of a surrogate pair counts 2, together the 4 bytes they take.
+    if (unit > 0x7f) bytes += unit > 0x7ff && (unit & 0xf800) !== 0xd800 ? 2 : 1;
+  }
+  return bytes;
+}
+
+/** In thousandths, exactly: what has more digits would be rounded without a word. */
+const inThousandths = (n: number): boolean => Math.round(n * 1000) / 1000 === n;
+
 const name = z.string().refine(isName, `must be ${nameRule}`);
 const duration = (min: number, max: number, description: string, range: string) =>
-  bounded(parseDurationMs, min, max, description, range);
-const size = (description: string) => bounded(parseSizeMib, 1, 2 ** 40, description, '1MiB to 1024PiB');
+  grammar(within(parseDurationMs, min, max, range), `${description}; ${range}`);
+const parseSize = within(parseSizeMib, 1, 2 ** 40, '1MiB to 1024PiB');
+const size = (description: string) => grammar(parseSize, description);
 
 const day = 86_400_000;
+const parseStopAfter = within(parseDurationMs, 10_000, 7 * day, '10s to 7d, or never');
 const signal = z.enum(['TERM', 'INT', 'HUP', 'QUIT', 'USR1', 'USR2', 'KILL']);
 
 /** Devices are whole, or a part of one device in thousandths. */
 const deviceCount = z
   .number()
-  .refine(
-    (n) => (n >= 1 ? Number.isInteger(n) && n <= 4096 : n > 0 && Number.isInteger(Math.round(n * 1e6) / 1e3)),
-    {
-      message:
-        'must be a whole number from 1 to 4096, or a part of one device in thousandths (0.001 to 0.999)',
-    },
-  );
+  .refine((n) => (n >= 1 ? Number.isInteger(n) && n <= 4096 : n > 0 && inThousandths(n)), {
+    message: 'must be a whole number from 1 to 4096, or a part of one device in thousandths (0.001 to 0.999)',
+  });
 
 const cores = z
   .number()
   .min(0.001)
   .max(100_000)
-  .refine((n) => Number.isInteger(Math.round(n * 1e6) / 1e3), {
-    message: 'must be in thousandths of a core',
-  });
+  .refine(inThousandths, { message: 'must be in thousandths of a core' });
 
 const accelerator = z.strictObject({
   kind: name.default('gpu').meta({ description: 'gpu, tpu or another kind the fleet has' }),
@@ -123,7 +132,7 @@ const resources = z.strictObject({
 const env = z.record(z.string(), text(maxEnvBytes)).superRefine((record, context) => {
   let bytes = 0;
   for (const [key, value] of Object.entries(record)) {
-    bytes += key.length + value.length + 2;
+    bytes += utf8Bytes(key) + utf8Bytes(value) + 2;
     const path = [key];
     if (!isEnvName(key))
       context.addIssue({
@@ -146,13 +155,35 @@ const command = z
   .array(text(maxArgBytes))
   .min(1)
   .max(4096)
-  .refine((words) => words[0] !== '', 'must start with a program');
+  .superRefine((words, context) => {
+    if (words[0] === '') context.addIssue({ code: 'custom', message: 'must start with a program' });
+    let total = 0;
+    for (const [i, word] of words.entries()) {
+      const bytes = utf8Bytes(word);
+      total += bytes + 1;
+      if (bytes > maxArgBytes)
+        context.addIssue({
+          code: 'custom',
+          path: [i],
+          message: `is ${bytes} bytes; at most ${maxArgBytes} are allowed`,
+        });
+    }
+    if (total > maxCommandBytes)
+      context.addIssue({
+        code: 'custom',
+        message: `is ${total} bytes; at most ${maxCommandBytes} are allowed`,
+      });
+  });
 
 const taskCount = z.union([
   z.int().min(1).max(maxTasks),
   z
     .strictObject({ min: z.int().min(1).max(maxTasks), max: z.int().min(1).max(maxTasks) })
-    .refine((range) => range.min <= range.max, { message: 'min must not be above max', path: ['min'] }),
+    .superRefine((range, context) => {
+      if (range.min <= range.max) return;
+      for (const path of [['min'], ['max']])
+        context.addIssue({ code: 'custom', path, message: 'min must not be above max' });
+    }),
 ]);
 
 const group = z.strictObject({
@@ -254,17 +285,10 @@ export const jobSpecSchema = z.strictObject({
       grace: duration(0, 3_600_000, 'from the signal to SIGKILL', '0s to 1h').prefault('30s'),
     })
     .prefault({}),
-  stopAfter: z
-    .union([
-      z.literal('never'),
-      duration(
-        10_000,
-        7 * day,
-        'how long a run may live without hearing from the control plane',
-        '10s to 7d, or never',
-      ),
-    ])
-    .optional(),
+  stopAfter: grammar<number | 'never'>(
+    (text) => (text === 'never' ? { ok: true, value: 'never' as const } : parseStopAfter(text)),
+    'how long a run may live without hearing from the control plane; 10s to 7d, or never; as the tier says when left out',
+  ).optional(),
   checkpoint: z
     .strictObject({
       signal: signal.optional(),

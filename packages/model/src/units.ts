@@ -11,12 +11,21 @@ const msPerUnit: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_
 
 /** "512MiB", "1.5GiB", "2TiB" in MiB; fractions must come out as whole MiB. */
 export function parseSizeMib(text: string): Parsed<number> {
-  const match = /^(\d{1,9}(?:\.\d{1,6})?)\s?(MiB|GiB|TiB|PiB)$/.exec(text);
+  const match = /^(\d{1,9})(?:\.(\d{1,6}))?\s?(MiB|GiB|TiB|PiB)$/.exec(text);
   if (!match) return { ok: false, message: sizeMessage(text) };
-  const value = Number(match[1]) * (mibPerUnit[match[2] ?? ''] ?? 0);
-  if (!Number.isSafeInteger(value))
-    return { ok: false, message: `"${clip(text)}" is not a whole number of MiB` };
+  const value = scaled(match[1] ?? '', match[2] ?? '', mibPerUnit[match[3] ?? ''] ?? 0);
+  if (Number.isNaN(value)) return { ok: false, message: `"${clip(text)}" is not a whole number of MiB` };
+  if (!Number.isSafeInteger(value)) return { ok: false, message: `"${clip(text)}" is too large` };
   return { ok: true, value };
+}
+
+const powersOfTen = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
+
+/** `whole.fraction` times `scale`, exactly: "1.001" seconds are 1001 ms, which floats do not give. NaN when not whole. */
+function scaled(whole: string, fraction: string, scale: number): number {
+  const divisor = powersOfTen[fraction.length] ?? 0;
+  const part = Number(fraction) * scale;
+  return part % divisor === 0 ? Number(whole) * scale + part / divisor : Number.NaN;
 }
 
 function sizeMessage(text: string): string {
@@ -29,14 +38,16 @@ function sizeMessage(text: string): string {
 
 /** "500ms", "90s", "1h30m", "2d" in milliseconds. */
 export function parseDurationMs(text: string): Parsed<number> {
-  const parts = [...text.matchAll(/(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)/g)];
+  const one = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text);
+  if (one) return wholeMs(text, Number(one[1]) * (msPerUnit[one[2] ?? ''] ?? 0));
+  const parts = [...text.matchAll(/(\d{1,9})(?:\.(\d{1,3}))?(ms|s|m|h|d)/g)];
   if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text) {
-    const hint = /^\d+(\.\d+)?$/.test(text) ? `"${text}s" or "${text}m"` : '"90s", "1h30m" or "2d"';
+    const hint = /^\d{1,9}(\.\d{1,3})?$/.test(text) ? `"${text}s" or "${text}m"` : '"90s", "1h30m" or "2d"';
     return { ok: false, message: `"${clip(text)}" is not a duration; name the unit, for example ${hint}` };
   }
   let total = 0;
   let previous = Number.POSITIVE_INFINITY;
-  for (const [, amount, unit] of parts) {
+  for (const [, whole, fraction, unit] of parts) {
     const scale = msPerUnit[unit ?? ''] ?? 0;
     if (scale >= previous)
       return {
@@ -44,11 +55,16 @@ export function parseDurationMs(text: string): Parsed<number> {
         message: `"${clip(text)}" repeats a unit or puts a small one first; write "1h30m"`,
       };
     previous = scale;
-    total += Number(amount) * scale;
+    total += scaled(whole ?? '', fraction ?? '', scale);
   }
-  if (!Number.isSafeInteger(total))
+  return wholeMs(text, total);
+}
+
+function wholeMs(text: string, value: number): Parsed<number> {
+  if (Number.isNaN(value))
     return { ok: false, message: `"${clip(text)}" is not a whole number of milliseconds` };
-  return { ok: true, value: total };
+  if (!Number.isSafeInteger(value)) return { ok: false, message: `"${clip(text)}" is too large` };
+  return { ok: true, value };
 }
 
 /** The largest unit that gives a whole number: 65536 -> "64GiB". Reads back to the same value. */
@@ -79,6 +95,9 @@ export function formatMilli(milli: number): string {
   return String(milli / 1000);
 }
 
+/** At most `max` characters; never ends in half of a surrogate pair. */
 export function clip(text: string, max = 80): string {
-  return text.length <= max ? text : `${text.slice(0, max - 1)}…`;
+  if (text.length <= max) return text;
+  const cut = text.slice(0, max - 1);
+  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
 }

@@ -17,6 +17,7 @@ const when =
 
 /** Every accelerator request in the spec with its path. */
 function accelerators(spec: RawJobSpec) {
+  if (spec.groups === undefined && spec.resources?.accelerators === undefined) return [];
   const places = [
     { path: '/resources/accelerators', value: spec.resources?.accelerators },
     ...(spec.groups ?? []).map((group, i) => ({
@@ -37,6 +38,16 @@ function taskCounts(spec: RawJobSpec) {
     { path: '/tasks', value: spec.tasks },
     ...(spec.groups ?? []).map((group, i) => ({ path: `/groups/${i}/tasks`, value: group.tasks })),
   ];
+}
+
+/** Those of the spec's fields that no part honours yet, with their paths. */
+export function unsupportedUses(spec: RawJobSpec): { readonly path: string; readonly message: string }[] {
+  const found: { path: string; message: string }[] = [];
+  for (const { used, message } of unsupportedFields) {
+    const path = used(spec);
+    if (path !== null) found.push({ path, message });
+  }
+  return found;
 }
 
 const onAccelerator =

@@ -84,7 +84,9 @@ const lackText: Readonly<Record<Lack, string>> = {
 
 const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? '' : 's'}`;
 
+/** ": of 5 nodes, 3 are draining; ..."; nothing when nothing was counted. */
 function lacksText(nodes: number, lacks: readonly LackCount[]): string {
+  if (lacks.length === 0) return '';
   const parts = lacks.map(
     ({ lack, nodes: n }) =>
       `${n} ${
@@ -96,13 +98,13 @@ function lacksText(nodes: number, lacks: readonly LackCount[]): string {
           : lackText[lack]
       }`,
   );
-  return `of ${count(nodes, 'node')}, ${parts.join('; ')}`;
+  return `: of ${count(nodes, 'node')}, ${parts.join('; ')}`;
 }
 
 function waitText(reason: WaitReason): string {
   switch (reason.code) {
     case 'no-room':
-      return `group ${reason.group} needs room for ${count(reason.tasks, 'task')} at once, there is room for ${reason.tasksFit} now: ${lacksText(reason.nodes, reason.lacks)}`;
+      return `group ${reason.group} needs room for ${count(reason.tasks, 'task')} at once, there is room for ${reason.tasksFit} now${lacksText(reason.nodes, reason.lacks)}`;
     case 'not-before':
       return `retry ${reason.failures} waits for its backoff`;
     case 'held':
@@ -117,7 +119,7 @@ function impossibleText(reason: ImpossibleReason): string {
     case 'no-nodes':
       return 'the fleet has no nodes yet';
     case 'no-node-fits':
-      return `no node can ever hold a task of group ${reason.group}: ${lacksText(reason.nodes, reason.lacks)}`;
+      return `no node can ever hold a task of group ${reason.group}${lacksText(reason.nodes, reason.lacks)}`;
     case 'gang-too-large':
       return `group ${reason.group} wants ${count(reason.tasks, 'task')} at once; the whole fleet, empty, holds ${reason.tasksFit}`;
   }
