@@ -1,7 +1,10 @@
 // What the API sees of a running control plane. Every server has one, leader or not; host/start.ts makes it from a store,
 // a clock, timers, randomness and a logger.
+
+import type { OutputAnswer, OutputRequest } from '@muster/drivers';
+import type { AgentSocket } from '@muster/drivers/agent';
 import type { JobRequest } from '@muster/engine';
-import type { JobId, NodeId, RunId, ServerId, Verdict } from '@muster/model';
+import type { JobId, NodeId, ServerId, Verdict } from '@muster/model';
 
 export interface ControlPlane {
   readonly server: ServerId;
@@ -27,38 +30,7 @@ export interface AgentConnections {
   readonly connected: number;
   isConnected(node: NodeId): boolean;
   /** Output of a task on a connected node; throws OperationalError('node-unreachable') when it is not connected here. */
-  readOutput(request: ReadOutput): Promise<OutputPiece>;
-}
-
-/** The part of a `ws` WebSocket the hub uses. */
-export interface AgentSocket {
-  send(data: string): void;
-  close(code?: number, reason?: string): void;
-  terminate(): void;
-  readonly bufferedAmount: number;
-  on(event: 'message', listener: (data: Uint8Array, isBinary: boolean) => void): unknown;
-  on(event: 'close', listener: () => void): unknown;
-  on(event: 'error', listener: (error: Error) => void): unknown;
-}
-
-export interface ReadOutput {
-  readonly node: NodeId;
-  readonly run: RunId;
-  readonly rank: number;
-  readonly offset: number;
-  readonly maxBytes: number;
-  /** Wait up to this long for something to tell. */
-  readonly waitMs: number;
-}
-
-export interface OutputPiece {
-  /** Where `data` begins: beyond the asked offset when output in between was dropped by the size cap. */
-  readonly offset: number;
-  readonly data: Uint8Array;
-  /** Total bytes the task has written so far, dropped ones included. */
-  readonly size: number;
-  /** The task is over and this is the last piece. */
-  readonly end: boolean;
+  readOutput(request: OutputRequest): Promise<OutputAnswer>;
 }
 
 export interface ControlStatus {
@@ -66,7 +38,6 @@ export interface ControlStatus {
   readonly epoch: number;
   /** The engine's sequence in this server. */
   readonly sequence: number;
-  readonly queued: number;
   readonly lastCycleMs: number | null;
   readonly cycles: number;
   readonly placements: number;

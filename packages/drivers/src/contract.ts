@@ -31,13 +31,17 @@ export interface OutputRequest {
   readonly rank: number;
   readonly offset: number;
   readonly maxBytes: number;
+  /** Wait up to this long for something to tell. */
   readonly waitMs: number;
 }
 
 export interface OutputAnswer {
+  /** Where `data` begins: beyond the asked offset when output in between was dropped by the size cap. */
   readonly offset: number;
   readonly data: Uint8Array;
+  /** Total bytes the task has written so far, dropped ones included. */
   readonly size: number;
+  /** The task is over and this is the last piece. */
   readonly end: boolean;
 }
 

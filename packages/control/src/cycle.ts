@@ -1,0 +1,54 @@
+// One scheduling cycle: the page to read first. The brain (brain.ts) calls it whenever something changed.
+import type { Engine } from '@muster/engine';
+import type { Plan } from '@muster/model';
+import type { Outcome, PlanCommitted, Store } from '@muster/store';
+
+export interface CycleDeps {
+  /** The epoch this server leads with, as its last lease renewal proved; every write re-checks it in the database. */
+  readonly epoch: number;
+  readonly engine: Engine;
+  readonly store: Pick<Store, 'eventsSince' | 'nowMs' | 'commitPlan'>;
+  /** Time of the last decision: time never goes back, across leaders either. */
+  readonly lastNowMs: number;
+}
+
+export interface CycleReport {
+  readonly plan: Plan;
+  /** Null when there was nothing to commit. */
+  readonly committed: Outcome<PlanCommitted, 'stale-epoch' | 'stale-policy'> | null;
+}
+
+export async function cycle({ epoch, engine, store, lastNowMs }: CycleDeps): Promise<CycleReport> {
+  // 1. Bring the engine up to the log: only what changed since the last cycle.
+  await catchUp(engine, store);
+  // 2. Decide. Pure, synchronous, deterministic; changes nothing.
+  const plan = engine.decide(Math.max(lastNowMs, await store.nowMs()));
+  if (plan.units.length === 0 && plan.verdicts.length === 0) return { plan, committed: null };
+  // 3. Commit: epoch, versions and capacity are checked again in one transaction, and the outbox rows are written with it.
+  const committed = await store.commitPlan(epoch, plan);
+  // 4. Dispatch reads the outbox in its own loop, at least once, keyed; what was committed comes back as events.
+  return { plan, committed };
+}
+
+const eventsAtOnce = 5000;
+
+/** True when the engine moved. A gap means the log was cut behind us: the caller rebuilds from rows. */
+export async function catchUp(engine: Engine, store: Pick<Store, 'eventsSince'>): Promise<boolean> {
+  const before = engine.sequence;
+  for (;;) {
+    const events = await store.eventsSince(engine.sequence, eventsAtOnce);
+    for (const event of events) {
+      if (event.sequence > engine.sequence + 1) throw new LogGap(engine.sequence, event.sequence);
+      engine.apply(event);
+    }
+    if (events.length < eventsAtOnce) return engine.sequence !== before;
+  }
+}
+
+export class LogGap extends Error {
+  override readonly name = 'LogGap';
+
+  constructor(have: number, next: number) {
+    super(`the event log goes from ${have} to ${next}; the engine must be rebuilt from rows`);
+  }
+}

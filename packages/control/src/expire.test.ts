@@ -1,0 +1,142 @@
+import type { NodeId, RunId } from '@muster/model';
+import type { ExpireItem, Freeze, Lease } from '@muster/store';
+import { describe, expect, it } from 'vitest';
+import { startExpire } from './expire.ts';
+import { type VirtualWorld, virtualWorld } from './testing/virtual-world.ts';
+
+const committed = { outcome: 'committed', sequence: 0, value: null } as const;
+
+/** Leases as the store would show them; expiry is only recorded. What expire does inside is tested in the store's suite. */
+function leaseTable(world: VirtualWorld, nodeCount: number, stopAfterMs: number | null) {
+  const leases: Lease[] = Array.from({ length: nodeCount }, (_, i) => ({
+    node: `node-${i}` as NodeId,
+    cluster: 'main',
+    state: 'ready',
+    renewals: 1,
+    renewedMs: 0,
+    runs: [{ run: `run-${i}` as RunId, stopAfterMs }],
+  }));
+  const expired: ExpireItem[] = [];
+  let freezes: Freeze[] = [];
+  return {
+    expired,
+    freezes: () => freezes,
+    renew(i: number) {
+      const lease = leases[i] as Lease;
+      leases[i] = { ...lease, renewals: lease.renewals + 1, state: 'ready' };
+    },
+    silence(i: number) {
+      leases[i] = { ...(leases[i] as Lease), state: 'silent' };
+    },
+    store: {
+      leases: async () => leases,
+      nowMs: async () => world.clock.monotonicMs(),
+      silenceOverdue: async () => ({ ...committed, value: [] }),
+      frozen: async () => freezes,
+      async freeze(_epoch: number, freeze: Freeze) {
+        freezes = [freeze];
+        return committed;
+      },
+      async thaw() {
+        freezes = [];
+        return committed;
+      },
+      async expire(_epoch: number, items: readonly ExpireItem[]) {
+        expired.push(...items);
+        for (const item of items) {
+          const i = leases.findIndex((lease) => lease.node === item.node);
+          leases[i] = { ...(leases[i] as Lease), runs: [], state: 'lost' };
+        }
+        return { ...committed, value: [] };
+      },
+    },
+  };
+}
+
+const onBug = (error: unknown): void => {
+  throw error;
+};
+
+describe('expiry', () => {
+  it('ends a run 15 s after its stopAfter, and never earlier', async () => {
+    const world = virtualWorld();
+    const table = leaseTable(world, 1, 25_000);
+    const loop = startExpire({ world, store: table.store, epoch: () => 1, onBug });
+    await world.advance(39_900);
+    expect(table.expired).toHaveLength(0);
+    await world.advance(1200);
+    expect(table.expired.map((item) => item.runs)).toEqual([['run-0']]);
+    await loop.stop();
+  });
+
+  it('counts from the last renewal it saw', async () => {
+    const world = virtualWorld();
+    const table = leaseTable(world, 1, 25_000);
+    const loop = startExpire({ world, store: table.store, epoch: () => 1, onBug });
+    await world.advance(30_000);
+    table.renew(0);
+    await world.advance(39_000);
+    expect(table.expired).toHaveLength(0);
+    await world.advance(3000);
+    expect(table.expired).toHaveLength(1);
+    await loop.stop();
+  });
+
+  it('a new leader counts anew', async () => {
+    const world = virtualWorld();
+    const table = leaseTable(world, 1, 25_000);
+    let epoch: number | null = 1;
+    const loop = startExpire({ world, store: table.store, epoch: () => epoch, onBug });
+    await world.advance(30_000);
+    epoch = null;
+    await world.advance(5000);
+    epoch = 2;
+    await world.advance(30_000);
+    expect(table.expired).toHaveLength(0);
+    await world.advance(12_000);
+    expect(table.expired).toHaveLength(1);
+    await loop.stop();
+  });
+
+  it('never ends a run that may live for ever without renewal', async () => {
+    const world = virtualWorld();
+    const table = leaseTable(world, 1, null);
+    const loop = startExpire({ world, store: table.store, epoch: () => 1, onBug });
+    await world.advance(86_400_000 / 24);
+    expect(table.expired).toHaveLength(0);
+    await loop.stop();
+  });
+
+  it('half of the nodes silent at once: nothing is rescheduled, until the operator speaks', async () => {
+    const world = virtualWorld();
+    const table = leaseTable(world, 10, 25_000);
+    const loop = startExpire({ world, store: table.store, epoch: () => 1, onBug });
+    await world.advance(1000);
+    for (let i = 0; i < 5; i++) table.silence(i);
+    for (let t = 0; t < 20; t++) {
+      await world.advance(5000);
+      for (let i = 5; i < 10; i++) table.renew(i);
+    }
+    expect(table.freezes()).toHaveLength(1);
+    expect(table.expired).toHaveLength(0);
+    await table.store.thaw();
+    await world.advance(2000);
+    expect(table.expired.map((item) => item.node).sort()).toEqual([
+      'node-0',
+      'node-1',
+      'node-2',
+      'node-3',
+      'node-4',
+    ]);
+    await loop.stop();
+  });
+
+  it('a follower expires nothing', async () => {
+    const world = virtualWorld();
+    const table = leaseTable(world, 1, 25_000);
+    const loop = startExpire({ world, store: table.store, epoch: () => null, onBug });
+    await world.advance(600_000);
+    expect(table.expired).toHaveLength(0);
+    await loop.stop();
+  });
+});

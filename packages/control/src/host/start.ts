@@ -1,0 +1,73 @@
+// Makes a running control plane from a store, a database address and a logger: real clock, worker thread, agent hub, and the
+// loops. Start-up, leader change and reconnect all do the same: load, observe, reconcile.
+import { createAgentHub } from '@muster/drivers/agent';
+import type { ServerId } from '@muster/model';
+import type { Retention, Store } from '@muster/store';
+import type { ControlPlane } from '../control-plane.ts';
+import { type Dispatch, startDispatch } from '../dispatch.ts';
+import { startExpire } from '../expire.ts';
+import { startLeader } from '../leader.ts';
+import { createAgentSink } from '../observe.ts';
+import { defaultRetention, startRetention } from '../retention.ts';
+import type { Log } from '../world.ts';
+import { startBrainThread } from './brain-thread.ts';
+import { isProcessDead, thisProcess } from './process-identity.ts';
+import { realWorld } from './real-world.ts';
+
+export interface StartOptions {
+  readonly store: Store;
+  /** For the engine thread's own connection. */
+  readonly databaseUrl: string;
+  readonly server: ServerId;
+  /** Where other servers reach this one. */
+  readonly publicUrl: string;
+  readonly log: Log;
+  readonly retention?: Partial<Retention>;
+  /** A bug: log, exit non-zero, restart clean. */
+  readonly onBug: (error: unknown) => void;
+}
+
+export async function startControlPlane(options: StartOptions): Promise<ControlPlane> {
+  const { store, databaseUrl, server, publicUrl, log, onBug } = options;
+  const world = realWorld(log);
+  const brain = await startBrainThread({ databaseUrl, log, onBug });
+  let dispatch: Dispatch | null = null;
+  const sink = createAgentSink({ world, store, server, onReady: () => dispatch?.wake() });
+  const hub = createAgentHub({ server, sink, log, timers: world.timers });
+  dispatch = startDispatch({ world, store, driver: hub, onBug });
+  const leader = startLeader({
+    world,
+    store,
+    server: { id: server, url: publicUrl, ...thisProcess() },
+    isDead: isProcessDead,
+    onChange: (epoch) => brain.lead(epoch),
+    onBug,
+  });
+  const epoch = (): number | null => leader.epoch;
+  const retention = { ...defaultRetention, ...options.retention };
+  const loops = [
+    startExpire({ world, store, epoch, onBug }),
+    startRetention({ world, store, epoch, retention, onBug }),
+  ];
+
+  return {
+    server,
+    explain: (job, atLeast) => brain.explain(job, atLeast),
+    consider: (request) => brain.consider(request),
+    agents: {
+      accept: (socket, from) => hub.accept(socket, from),
+      get connected() {
+        return hub.connected;
+      },
+      isConnected: (node) => hub.isConnected(node),
+      readOutput: (request) => hub.output(request),
+    },
+    status: () => ({ leading: leader.epoch !== null, epoch: leader.epoch ?? 0, ...brain.status() }),
+    async stop() {
+      hub.close();
+      await leader.stop();
+      await Promise.all([...loops.map((loop) => loop.stop()), dispatch?.stop()]);
+      await brain.stop();
+    },
+  };
+}
