@@ -11,7 +11,7 @@ const msPerUnit: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_
 
 /** "512MiB", "1.5GiB", "2TiB" in MiB; fractions must come out as whole MiB. */
 export function parseSizeMib(text: string): Parsed<number> {
-  const match = /^(\d{1,9})(?:\.(\d{1,6}))?\s?(MiB|GiB|TiB|PiB)$/.exec(text);
+  const match = /^(\d{1,16})(?:\.(\d{1,6}))?\s?(MiB|GiB|TiB|PiB)$/.exec(text);
   if (!match) return { ok: false, message: sizeMessage(text) };
   const value = scaled(match[1] ?? '', match[2] ?? '', mibPerUnit[match[3] ?? ''] ?? 0);
   if (Number.isNaN(value)) return { ok: false, message: `"${clip(text)}" is not a whole number of MiB` };
