@@ -1,1 +1,13 @@
-export {};
+export * from './create-api.ts';
+export {
+  type ApiConfig,
+  type ApiDeps,
+  defaultMaxBodyBytes,
+  defaultRateLimit,
+  type RateLimit,
+} from './deps.ts';
+export { isLoopback } from './listen.ts';
+export { jobSpecJsonSchema } from './meta.ts';
+export { openapiDocument } from './routes.ts';
+export { mintSecret, secretHash } from './token-text.ts';
+export { ensureAdminToken } from './tokens.ts';

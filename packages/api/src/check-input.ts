@@ -1,0 +1,69 @@
+// Queries and bodies against their strict schemas, with the errors in our form: pointer, clipped value, what is allowed, and
+// the nearest known name for an unknown one.
+import { clip, type FieldProblem, fieldProblems, nearest } from '@muster/model';
+import * as z from 'zod';
+import { fieldRefusal, fieldSummary, refuse } from './problem.ts';
+
+export function checkBody(schema: z.ZodType, body: unknown): unknown {
+  if (body === undefined) throw refuse('bad-json', 'the body is empty; send JSON');
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  throw fieldRefusal(withNearest(fieldProblems(parsed.error, body), schema));
+}
+
+const noQuery = z.strictObject({});
+
+/** Form errors of a query are 400: the resource was never looked at. */
+export function checkQuery(schema: z.ZodObject | null, query: unknown): unknown {
+  const parsed = (schema ?? noQuery).safeParse(query);
+  if (parsed.success) return parsed.data;
+  const problems = withNearest(fieldProblems(parsed.error, query), schema ?? noQuery);
+  throw refuse('bad-request', fieldSummary(problems).detail, { errors: problems });
+}
+
+/** The model suggests names of the job spec; here the schema at hand knows better, at its top level. */
+function withNearest(problems: readonly FieldProblem[], schema: z.ZodType): FieldProblem[] {
+  if (!(schema instanceof z.ZodObject)) return [...problems];
+  const known = Object.keys(schema.shape);
+  return problems.map((problem) => {
+    if (problem.code !== 'unknown-field') return problem;
+    const name = problem.path.slice(1);
+    const near = nearest(name, known);
+    return { ...problem, message: `unknown field "${clip(name)}"${near ? `; did you mean "${near}"?` : ''}` };
+  });
+}
+
+const maxPage = 1000;
+
+/** `limit`: at least 1, quietly capped. */
+export const limitParam = z
+  .string()
+  .regex(/^[1-9]\d{0,9}$/, `must be a whole number from 1 to ${maxPage}`)
+  .transform((text) => Math.min(Number(text), maxPage))
+  .optional()
+  .meta({ description: `items on a page, at most ${maxPage}; 100 when left out` });
+
+export const defaultLimit = 100;
+
+export const flagParam = (description: string) =>
+  z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .optional()
+    .meta({ description });
+
+export const countParam = (description: string) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number, 0 or more')
+    .transform(Number)
+    .optional()
+    .meta({ description });
+
+export const cursorParam = z
+  .string()
+  .max(500)
+  .optional()
+  .meta({ description: 'where the page before ended: its `next`' });
+
+export const pageQuery = z.strictObject({ limit: limitParam, cursor: cursorParam });

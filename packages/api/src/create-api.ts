@@ -1,0 +1,148 @@
+// The HTTP server of one control plane: the table of routes on Fastify, with what all of them share. The `muster` executable
+// makes one; tests make as many as they like.
+import type { Server } from 'node:http';
+import fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+} from 'fastify';
+import { acceptAgents } from './agents-connect.ts';
+import { createAuditLog } from './audit-log.ts';
+import { createAuthenticator } from './auth.ts';
+import { createChanges } from './changes.ts';
+import { createCursors } from './cursor.ts';
+import { type Api, type ApiConfig, type ApiDeps, defaultMaxStreamsPerToken } from './deps.ts';
+import { handleErrors, sendRefusal, toRefusal } from './errors.ts';
+import { parseJsonBody } from './json-body.ts';
+import { checkBind, isLoopback, listen, readTls } from './listen.ts';
+import { createMetrics } from './metrics.ts';
+import { problemMediaType, problemOf, refuse } from './problem.ts';
+import { createBuckets } from './rate-limit.ts';
+import { routes } from './routes.ts';
+import { serveRoute } from './serve-route.ts';
+import { createStreamSet } from './sse.ts';
+import { createTenancy } from './tenancy.ts';
+
+export interface RunningApi {
+  readonly app: FastifyInstance;
+  listen(): Promise<{ readonly url: string }>;
+  /** Ends streams, sends agents elsewhere, lets requests finish, writes the audit. */
+  close(): Promise<void>;
+}
+
+/** Throws OperationalError, with a sentence, when the configuration would open an unsafe door. */
+export async function createApi(deps: ApiDeps): Promise<RunningApi> {
+  checkBind(deps.config);
+  const tls = await readTls(deps.config.tls);
+  const api = makeApi(deps);
+  const app = makeServer(deps.config, tls);
+  takeJson(app);
+  secure(app);
+  handleErrors(app, deps.log, routes);
+  for (const route of routes) serveRoute(app, api, route);
+  const closeDoor = acceptAgents(app.server as Server, api);
+  app.addHook('preClose', async () => {
+    api.streams.closeAll();
+    api.changes.close();
+    closeDoor();
+  });
+  await app.ready();
+  return {
+    app,
+    listen: async () => ({ url: await listen(app, deps.config) }),
+    async close() {
+      await app.close();
+      await api.audit.close();
+    },
+  };
+}
+
+function makeApi(deps: ApiDeps): Api {
+  const { store, clock, config, control, log } = deps;
+  const buckets = createBuckets(clock);
+  const auth = createAuthenticator({ store, clock, buckets });
+  const streams = createStreamSet(auth, config.maxStreamsPerToken ?? defaultMaxStreamsPerToken);
+  return {
+    ...deps,
+    auth,
+    buckets,
+    streams,
+    audit: createAuditLog(store, log),
+    changes: createChanges(store),
+    cursors: createCursors(async () => (await store.head()).logId),
+    metrics: createMetrics({ store, control, openStreams: () => streams.openCount }),
+    tenancy: createTenancy(store, clock),
+    // A proxy on this machine speaks for the whole world.
+    localOnly: isLoopback(config.host) && !config.behindTlsProxy,
+  };
+}
+
+function makeServer(config: ApiConfig, tls: { cert: Buffer; key: Buffer } | null): FastifyInstance {
+  const options: FastifyServerOptions = {
+    logger: false,
+    bodyLimit: config.maxBodyBytes,
+    // One hop: the proxy the operator vouched for.
+    trustProxy: config.behindTlsProxy ? (_address: string, hop: number) => hop === 0 : false,
+    requestTimeout: 120_000,
+    keepAliveTimeout: 75_000,
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 200 },
+    clientErrorHandler: rawRefusal,
+    frameworkErrors: (error, request, reply) => {
+      void sendRefusal(
+        request as FastifyRequest,
+        reply as FastifyReply,
+        toRefusal(error) ?? refuse('bad-request', 'the request is malformed'),
+      );
+    },
+  };
+  // Typed apart by Fastify for HTTP and HTTPS; nothing here depends on which it is.
+  return fastify(tls ? ({ ...options, https: tls } as FastifyServerOptions) : options);
+}
+
+/** What Node's parser refuses before there is a request: bad bytes, too large headers, too slow. */
+function rawRefusal(
+  error: Error & { code?: string },
+  socket: { writable: boolean; end(text: string): void; destroy(): void },
+): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+  const body = JSON.stringify({
+    ...problemOf(
+      'bad-request',
+      'the request is not well-formed HTTP, too slow, or its headers are too large',
+    ),
+    status,
+  });
+  socket.end(
+    `HTTP/1.1 ${status} Bad Request\r\nContent-Type: ${problemMediaType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+function takeJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => {
+    try {
+      done(null, parseJsonBody(bytes as Buffer));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}
+
+function secure(app: FastifyInstance): void {
+  app.decorateRequest('caller', null);
+  app.decorateRequest('target', null);
+  app.decorateRequest('refusedAs', null);
+  app.decorateRequest('isStream', false);
+  app.addHook('onRequest', (_request, reply, done) => {
+    // Output and names come from anywhere: no browser may guess what they are, and no cache may keep them.
+    reply.header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
+    done();
+  });
+}

@@ -1,0 +1,117 @@
+// The log as people and programs read it: pages, or a live tail that resumes where it was cut. A position is
+// `<log id>.<sequence>`; the log id changes when the database is restored, and a position of another log is gone (410)
+// rather than silently wrong.
+import { isId, type JobId } from '@muster/model';
+import type { LogHead } from '@muster/store';
+import * as z from 'zod';
+import { type Caller, sees } from './auth.ts';
+import { pause } from './changes.ts';
+import { defaultLimit, limitParam } from './check-input.ts';
+import type { Api } from './deps.ts';
+import { notFound, refuse } from './problem.ts';
+import { type Call, header, route, streamed } from './route.ts';
+import { wantsStream } from './sse.ts';
+import { eventSchema, pageOf } from './view-schemas.ts';
+import { eventView } from './views.ts';
+
+const position = z.string().max(200).optional();
+const query = z.strictObject({
+  after: position.meta({
+    description: 'a position `<log id>.<sequence>`, or 0 for the beginning; a stream without one starts now',
+  }),
+  cursor: position.meta({ description: 'the same as `after`' }),
+  job: z.string().max(64).optional().meta({ description: 'only events of this job' }),
+  limit: limitParam,
+});
+
+export const listEvents = route({
+  id: 'listEvents',
+  method: 'GET',
+  path: '/v1/events',
+  tag: 'events',
+  summary: 'Events in commit order; with Accept: text/event-stream a live tail',
+  access: 'viewer',
+  query,
+  headers: { 'Last-Event-ID': 'the position to resume a stream after' },
+  stream: true,
+  answers: { 200: pageOf(eventSchema) },
+  async handle(api, call) {
+    const { query, caller, request } = call;
+    const job = await jobFilter(api, caller, query.job);
+    const head = await api.store.head();
+    const live = wantsStream(request);
+    const asked = (live ? header(call, 'last-event-id') : null) ?? query.after ?? query.cursor;
+    const after = asked === undefined ? (live ? head.sequence : head.first - 1) : readPosition(asked, head);
+    if (live) {
+      await tail(api, call, head.logId, after, job);
+      return streamed;
+    }
+    const limit = query.limit ?? defaultLimit;
+    const events = await api.store.events({ scope: caller.project, after, job, limit });
+    const more = events.length === limit;
+    // Fewer than asked means everything up to the head was looked at.
+    const reached = more
+      ? (events.at(-1)?.sequence ?? after)
+      : Math.max(head.sequence, events.at(-1)?.sequence ?? after);
+    const next = `${head.logId}.${reached}`;
+    return {
+      body: { items: events.map(eventView), next: more ? next : null },
+      headers: { 'muster-cursor': next },
+    };
+  },
+});
+
+async function jobFilter(api: Api, caller: Caller, id: string | undefined): Promise<JobId | null> {
+  if (id === undefined) return null;
+  const row = isId('job', id) ? await api.store.job(id) : null;
+  if (!row || !sees(caller, row.spec.project)) throw notFound('job', id);
+  return row.id;
+}
+
+function readPosition(text: string, head: LogHead): number {
+  if (text === '0') return head.first - 1;
+  const match = /^([A-Za-z0-9_-]{1,100})\.(\d{1,15})$/.exec(text);
+  if (!match)
+    throw refuse('bad-cursor', 'a position is `<log id>.<sequence>` as an event or page gave it, or 0');
+  const sequence = Number(match[2]);
+  if (match[1] !== head.logId)
+    throw refuse(
+      'log-gone',
+      'that position is of another log (the database was restored); start again from 0',
+    );
+  if (sequence < head.first - 1)
+    throw refuse('log-gone', `the log holds events from ${head.first} on; start again from 0`);
+  if (sequence > head.sequence) throw refuse('bad-cursor', 'that position is ahead of the log');
+  return sequence;
+}
+
+const maxIdleMs = 1000;
+const settleMs = 50;
+const pageSize = 500;
+
+/** Reads until there is nothing more, then waits for a hint or a second, whichever is first. */
+async function tail(api: Api, call: Call, logId: string, from: number, job: JobId | null): Promise<void> {
+  const stream = api.streams.open(call.request, call.reply, call.caller);
+  let after = from;
+  try {
+    while (!stream.signal.aborted) {
+      const changed = api.changes.next(maxIdleMs, stream.signal);
+      const head = await api.store.head();
+      if (head.logId !== logId) break;
+      const events = await api.store.events({ scope: call.caller.project, after, job, limit: pageSize });
+      for (const event of events) {
+        await stream.send(event.body.kind, eventView(event), `${logId}.${event.sequence}`);
+        after = event.sequence;
+      }
+      if (events.length === pageSize) continue;
+      after = Math.max(after, head.sequence);
+      await changed;
+      await pause(settleMs, stream.signal);
+    }
+  } catch (error) {
+    // The client comes back with its last id and gets the refusal in words.
+    api.log.warn({ err: error }, 'an event stream was cut');
+  } finally {
+    stream.end();
+  }
+}

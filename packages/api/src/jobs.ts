@@ -1,0 +1,250 @@
+// Jobs: submit, list, look, and change. What a token may not see is answered as what does not exist.
+import {
+  isId,
+  isName,
+  isProjectPath,
+  type JobId,
+  type JobState,
+  jobDemand,
+  jobSpecSchema,
+  verdictText,
+} from '@muster/model';
+import type { JobRow } from '@muster/store';
+import * as z from 'zod';
+import { type Caller, sees } from './auth.ts';
+import { cursorParam, defaultLimit, flagParam, limitParam } from './check-input.ts';
+import type { Api } from './deps.ts';
+import { committed, outcomeUnknown } from './outcome.ts';
+import { notFound, type RefusedError, refuse } from './problem.ts';
+import { type Answer, type Call, header, param, route, sequenceHeader } from './route.ts';
+import {
+  checkSpec,
+  isKey,
+  keyRule,
+  type Refused,
+  specDefaults,
+  submitItem,
+  submitRefused,
+} from './submit.ts';
+import { dryRunSchema, jobDetailSchema, jobViewSchema, pageOf, submittedSchema } from './view-schemas.ts';
+import { jobDetail, jobView } from './views.ts';
+
+const tag = 'jobs';
+const states = [
+  'queued',
+  'held',
+  'starting',
+  'running',
+  'stopping',
+  'ended',
+] as const satisfies JobState['state'][];
+
+const submitQuery = z.strictObject({
+  dryRun: flagParam('check and explain only; nothing is written'),
+  hold: flagParam('accept it held; it waits for a release'),
+});
+
+export const submitJob = route({
+  id: 'submitJob',
+  method: 'POST',
+  path: '/v1/jobs',
+  tag,
+  summary: 'Submit a job',
+  access: 'member',
+  query: submitQuery,
+  body: jobSpecSchema,
+  rawBody: true,
+  audit: 'refused',
+  headers: { 'Idempotency-Key': 'the same key and body submit once, however often they are sent' },
+  answers: { 201: submittedSchema, 200: submittedSchema.or(dryRunSchema) },
+  async handle(api, { caller, query, body, ...rest }) {
+    const key = idempotencyKey(rest.request.headers['idempotency-key']);
+    if (body === undefined) throw refuse('bad-json', 'the body is empty; send a job spec as JSON');
+    const spec = await checkedSpec(api, caller, body);
+    if (query.dryRun) return dryRun(api, spec);
+    const item = submitItem(api, caller, { body, spec, key, held: query.hold === true });
+    const outcome = await api.store.submit(item);
+    if (outcome.outcome === 'unknown')
+      throw outcomeUnknown(
+        key === null
+          ? 'look for the job before sending it again, and use an Idempotency-Key next time'
+          : 'check with the same Idempotency-Key',
+      );
+    if (outcome.outcome === 'refused') throw refused(submitRefused(outcome.refusal, item));
+    const { job, repeated } = outcome.value;
+    return {
+      status: repeated ? 200 : 201,
+      body: `{"id":"${job}","repeated":${repeated}}`,
+      headers: { location: `/v1/jobs/${job}`, ...sequenceHeader(outcome.sequence) },
+    };
+  },
+});
+
+function refused({ code, detail, errors }: Refused): RefusedError {
+  return refuse(code, detail, errors ? { errors } : {});
+}
+
+function idempotencyKey(key: string | string[] | undefined): string | null {
+  if (key === undefined) return null;
+  if (typeof key === 'string' && isKey(key)) return key;
+  throw refuse('bad-request', `the header Idempotency-Key is not valid: ${keyRule}`);
+}
+
+async function checkedSpec(api: Api, caller: Caller, body: unknown) {
+  const tenancy = await api.tenancy.current();
+  const checked = checkSpec(caller, tenancy, specDefaults(caller, tenancy), body);
+  if (checked.ok) return checked.spec;
+  if (checked.refused.code !== 'unknown-project' && checked.refused.code !== 'unknown-tier')
+    throw refused(checked.refused);
+  // It may have been created a moment ago, on another server: look once more before saying so.
+  const newer = await api.tenancy.refreshed();
+  const again = checkSpec(caller, newer, specDefaults(caller, newer), body);
+  if (again.ok) return again.spec;
+  throw refused(again.refused);
+}
+
+async function dryRun(api: Api, spec: Parameters<typeof jobDemand>[0]): Promise<Answer> {
+  const { project, tier, priority } = spec;
+  const { verdict, sequence } = await api.control.consider({
+    project,
+    tier,
+    priority,
+    demand: jobDemand(spec),
+  });
+  const reason = verdict ? verdictText(verdict) : null;
+  return { body: { valid: true, spec, verdict, reason, sequence } };
+}
+
+const statesParam = z
+  .string()
+  .transform((text) => text.split(','))
+  .pipe(z.array(z.enum(states)).max(states.length))
+  .optional()
+  .meta({ description: `one or several of ${states.join(', ')}, separated by commas` });
+
+const listQuery = z.strictObject({
+  state: statesParam,
+  project: z.string().refine(isProjectPath, 'must be a project path').optional(),
+  name: z.string().refine(isName, 'must be a job name').optional(),
+  submittedBy: z.string().min(1).max(300).optional(),
+  limit: limitParam,
+  cursor: cursorParam,
+});
+
+export const listJobs = route({
+  id: 'listJobs',
+  method: 'GET',
+  path: '/v1/jobs',
+  tag,
+  summary: 'List jobs, newest first',
+  access: 'viewer',
+  query: listQuery,
+  answers: { 200: pageOf(jobViewSchema) },
+  async handle(api, { caller, query }) {
+    const limit = query.limit ?? defaultLimit;
+    const before = query.cursor === undefined ? null : await api.cursors.read('jobs', query.cursor);
+    const rows = await api.store.jobs({
+      scope: caller.project,
+      project: query.project ?? null,
+      states: query.state ?? null,
+      name: query.name ?? null,
+      submittedBy: query.submittedBy ?? null,
+      before: before as JobId | null,
+      limit: limit + 1,
+    });
+    const page = rows.slice(0, limit);
+    const last = rows.length > limit ? page.at(-1) : undefined;
+    return {
+      body: { items: page.map(jobView), next: last ? await api.cursors.sign('jobs', last.id) : null },
+    };
+  },
+});
+
+/** The job of the path, if the caller may see it. */
+export async function visibleJob(api: Api, call: Call): Promise<JobRow> {
+  const id = param(call, 'id');
+  const row = isId('job', id) ? await api.store.job(id) : null;
+  if (!row || !sees(call.caller, row.spec.project)) throw notFound('job', id);
+  return row;
+}
+
+export const getJob = route({
+  id: 'getJob',
+  method: 'GET',
+  path: '/v1/jobs/:id',
+  tag,
+  summary: 'One job with its spec and every attempt',
+  access: 'viewer',
+  answers: { 200: jobDetailSchema },
+  async handle(api, call) {
+    const row = await visibleJob(api, call);
+    const runs = await api.store.runs(row.id);
+    return { body: jobDetail(row, runs), headers: { etag: etag(row) } };
+  },
+});
+
+function etag(row: JobRow): string {
+  return `"${row.version}"`;
+}
+
+function checkIfMatch(call: Call, row: JobRow): void {
+  const wanted = header(call, 'if-match');
+  if (wanted === null || wanted === '*' || wanted.split(',').some((tag) => tag.trim() === etag(row))) return;
+  throw refuse(
+    'version-mismatch',
+    `${row.id} is at version ${row.version} now; read it again, then decide anew`,
+    { headers: { etag: etag(row) } },
+  );
+}
+
+type Act = 'cancel' | 'hold' | 'release';
+
+const changing = (act: Act, summary: string) =>
+  route({
+    id: `${act}Job`,
+    method: 'POST',
+    path: `/v1/jobs/:id/${act}`,
+    tag,
+    summary,
+    access: 'member',
+    headers: { 'If-Match': 'the ETag of the version this was decided on' },
+    answers: { 200: jobViewSchema },
+    async handle(api, call) {
+      const row = await visibleJob(api, call);
+      checkIfMatch(call, row);
+      // What is asked for is already so: a repeated request is no error.
+      if (act === 'release' && row.state.state === 'queued') return changed(row, null);
+      const outcome = await api.store[act](row.id, call.caller.principal);
+      // Read again in either case: the row may have moved since it was looked at above.
+      const now = (await api.store.job(row.id)) ?? row;
+      const { sequence } = committed(
+        outcome,
+        (refusal) => (refusal === 'not-found' ? notFound('job', row.id) : notNow(act, now)),
+        `read ${row.id} to see`,
+      );
+      return changed(now, sequence);
+    },
+  });
+
+function changed(row: JobRow, sequence: number | null): Answer {
+  const headers = { etag: etag(row), ...(sequence === null ? {} : sequenceHeader(sequence)) };
+  return { body: jobView(row), headers };
+}
+
+function notNow(act: Act, { id, state }: JobRow): RefusedError {
+  if (state.state === 'ended') return refuse('conflict', `${id} has ended; submit it again to run it again`);
+  const advice =
+    act === 'hold'
+      ? 'only a queued job can be held; cancel it to stop it'
+      : 'only a held job can be released; there is nothing to do';
+  return refuse('conflict', `${id} is ${state.state}; ${advice}`);
+}
+
+export const jobRoutes = [
+  submitJob,
+  listJobs,
+  getJob,
+  changing('cancel', 'Cancel a job; once more is no error'),
+  changing('hold', 'Keep a queued job from starting'),
+  changing('release', 'Let a held job start'),
+];

@@ -1,0 +1,37 @@
+// The whole table of routes: what is served, documented and swept for authorisation.
+import { agentRoutes } from './agents-connect.ts';
+import { auditRoutes } from './audit.ts';
+import { submitBatch } from './batch.ts';
+import { enrolmentRoutes } from './enrolment.ts';
+import { listEvents } from './events.ts';
+import { healthRoutes } from './health.ts';
+import { jobRoutes } from './jobs.ts';
+import { jobLogs } from './logs.ts';
+import { metaRoutes, openapiRoute } from './meta.ts';
+import { nodeRoutes } from './nodes.ts';
+import { openapiOf } from './openapi.ts';
+import { projectRoutes } from './projects.ts';
+import type { Route } from './route.ts';
+import { tokenRoutes } from './tokens.ts';
+import { whyJob } from './why.ts';
+
+export const routes: readonly Route[] = [
+  ...jobRoutes,
+  submitBatch,
+  whyJob,
+  jobLogs,
+  listEvents,
+  ...nodeRoutes,
+  ...enrolmentRoutes,
+  ...agentRoutes,
+  ...projectRoutes,
+  ...tokenRoutes,
+  ...auditRoutes,
+  ...metaRoutes,
+  openapiRoute(openapiDocument),
+  ...healthRoutes,
+];
+
+export function openapiDocument(): unknown {
+  return openapiOf(routes);
+}

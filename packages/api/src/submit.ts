@@ -1,0 +1,118 @@
+// Submitting: from a body and its caller to what the store writes. Job and batch share it, so that an item of a batch is judged
+// exactly as a single submit is.
+import { hash } from 'node:crypto';
+import {
+  canonicalJson,
+  clip,
+  type FieldProblem,
+  freshId,
+  type JobSpec,
+  jobDemand,
+  nearest,
+  type ProblemCode,
+  parseSpec,
+  type SpecDefaults,
+  tierNamed,
+} from '@muster/model';
+import type { Submit, SubmitRefusal } from '@muster/store';
+import { type Caller, sees } from './auth.ts';
+import type { Api } from './deps.ts';
+import { fieldSummary } from './problem.ts';
+import type { TenancyView } from './tenancy.ts';
+
+export const fallbackProject = 'default';
+
+export interface Refused {
+  readonly code: ProblemCode;
+  readonly detail: string;
+  readonly errors?: readonly FieldProblem[];
+}
+
+export type Checked =
+  | { readonly ok: true; readonly spec: JobSpec }
+  | { readonly ok: false; readonly refused: Refused };
+
+export function specDefaults(caller: Caller, tenancy: TenancyView): SpecDefaults {
+  return {
+    project: caller.project ?? fallbackProject,
+    tier: tenancy.policy.defaultTier,
+    stopAfterMs: tenancy.stopAfterMs,
+  };
+}
+
+/** The spec with its project and tier checked against what the caller may use and the policy knows. */
+export function checkSpec(
+  caller: Caller,
+  tenancy: TenancyView,
+  defaults: SpecDefaults,
+  body: unknown,
+): Checked {
+  const parsed = parseSpec(body, defaults);
+  if (!parsed.ok) {
+    const { code, detail } = fieldSummary(parsed.problems);
+    return { ok: false, refused: { code, detail, errors: parsed.problems } };
+  }
+  const { spec } = parsed;
+  // A project one may not see answers as one that does not exist.
+  if (!sees(caller, spec.project) || !tenancy.hasProject(spec.project))
+    return { ok: false, refused: unknownProject(spec.project) };
+  if (!tierNamed(tenancy.policy, spec.tier)) return { ok: false, refused: unknownTier(spec.tier, tenancy) };
+  return parsed;
+}
+
+function unknownProject(project: string): Refused {
+  const message = `there is no project "${project}" for this token`;
+  const field = { code: 'invalid-field' as const, path: '/project', message, value: project };
+  return { code: 'unknown-project', detail: message, errors: [field] };
+}
+
+function unknownTier(tier: string, { policy }: TenancyView): Refused {
+  const names = policy.tiers.map(({ name }) => name);
+  const near = nearest(tier, names);
+  const message = `there is no tier "${tier}"; ${near ? `did you mean "${near}"? ` : ''}There are ${names.join(', ')}`;
+  const field = { code: 'invalid-field' as const, path: '/tier', message, value: tier };
+  return { code: 'unknown-tier', detail: message, errors: [field] };
+}
+
+export interface SubmitParts {
+  readonly body: unknown;
+  readonly spec: JobSpec;
+  readonly key: string | null;
+  readonly held: boolean;
+}
+
+const noHash = '0'.repeat(64);
+
+export function submitItem(api: Api, caller: Caller, { body, spec, key, held }: SubmitParts): Submit {
+  return {
+    id: freshId('job', api.clock.nowMs(), api.random(9)),
+    spec,
+    demand: jobDemand(spec),
+    principal: caller.principal,
+    key,
+    // Only a key ever compares bodies. Holding is part of what was asked, though not of the spec.
+    bodyHash: key === null ? noHash : hash('sha256', `${canonicalJson(body)}${held ? ' held' : ''}`, 'hex'),
+    held,
+  };
+}
+
+export function submitRefused(refusal: SubmitRefusal, item: Submit): Refused {
+  switch (refusal.code) {
+    case 'key-reused':
+      return {
+        code: 'key-reused',
+        detail: `the idempotency key "${clip(item.key ?? '')}" submitted ${refusal.job} with another body; use a new key`,
+      };
+    case 'unknown-project':
+      return unknownProject(item.spec.project);
+    case 'id-taken':
+      return { code: 'unavailable', detail: 'the new job id was taken by chance; send the request again' };
+  }
+}
+
+const keyPattern = /^[\x21-\x7e]{1,200}$/;
+export const keyRule = 'an idempotency key is 1 to 200 visible ASCII characters';
+
+export function isKey(text: string): boolean {
+  return keyPattern.test(text);
+}

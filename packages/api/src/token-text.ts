@@ -1,0 +1,29 @@
+// The text of a secret: a prefix that scanners can find, 256 random bits, and a checksum so that a mistyped or made-up token
+// is refused without asking the database. Only its SHA-256 is ever stored: with 256 random bits no slow hash is needed,
+// and looking up the hash compares in constant time.
+import { hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+export type SecretKind = 'mst' | 'mse';
+
+const secretBytes = 32;
+const pattern = /^(mst|mse)_([A-Za-z0-9_-]{43})([A-Za-z0-9_-]{6})$/;
+
+/** `mst` is an API token, `mse` an enrolment token. */
+export function mintSecret(kind: SecretKind, random: (bytes: number) => Uint8Array): string {
+  const secret = Buffer.from(random(secretBytes)).toString('base64url');
+  return `${kind}_${secret}${checksum(secret)}`;
+}
+
+function checksum(secret: string): string {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(crc32(secret));
+  return bytes.toString('base64url');
+}
+
+/** The hash to look up, or null for a text that no server ever made. */
+export function secretHash(kind: SecretKind, text: string): string | null {
+  const match = pattern.exec(text);
+  if (!match || match[1] !== kind || checksum(match[2] ?? '') !== match[3]) return null;
+  return hash('sha256', text, 'hex');
+}

@@ -1,0 +1,292 @@
+// The views of the model as schemas: the OpenAPI document is made from them, and tests hold every answer against them. `view`
+// ties each to its type, so that a field added to a view and not here does not compile.
+import {
+  type AuditView,
+  type BatchItemView,
+  type EventView,
+  type JobDetail,
+  type JobView,
+  jobSpecSchema,
+  type NodeView,
+  type Page,
+  type Problem,
+  type ProjectView,
+  type RunView,
+  type SubmittedView,
+  type TaskView,
+  type TokenView,
+  type VersionView,
+  type WhyView,
+} from '@muster/model';
+import * as z from 'zod';
+
+/** Schemas that get a name in the document. */
+export const named = z.registry<{ id: string }>();
+export const namedSchemas: z.ZodType[] = [];
+
+function name(schema: z.ZodType, id: string): void {
+  named.add(schema, { id });
+  namedSchemas.push(schema);
+}
+
+/** A schema with exactly the fields of a view. */
+function view<V extends object>(id: string, shape: Record<keyof V, z.ZodType>): z.ZodType<V> {
+  const schema = z.object(shape);
+  name(schema, id);
+  return schema as unknown as z.ZodType<V>;
+}
+
+name(jobSpecSchema, 'JobSpec');
+
+const text = z.string();
+const whole = z.int();
+const time = z.string().meta({ format: 'date-time', description: 'RFC 3339' });
+const textMap = z.record(z.string(), z.string());
+const open = z.record(z.string(), z.unknown());
+const reason = z.object({ code: text, message: text });
+const errorClass = z.enum(['user', 'out-of-memory', 'infrastructure', 'preemption', 'timeout', 'cancelled']);
+
+const exit = z.union([
+  z.object({ ok: z.literal(true) }),
+  z.object({
+    ok: z.literal(false),
+    class: errorClass,
+    code: whole.nullable(),
+    signal: text.nullable(),
+    reason,
+  }),
+]);
+
+const result = z.union([
+  z.object({ outcome: z.literal('succeeded') }),
+  z.object({
+    outcome: z.enum(['failed', 'cancelled']),
+    class: errorClass,
+    code: whole.nullable(),
+    signal: text.nullable(),
+    reason,
+    rank: whole.nullable(),
+    node: text.nullable(),
+  }),
+]);
+name(exit, 'TaskExit');
+name(result, 'Result');
+
+const verdict = z
+  .discriminatedUnion('kind', [
+    z.object({ kind: z.literal('placed'), nodes: z.array(text) }),
+    z.object({ kind: z.literal('waits'), reasons: z.array(open) }),
+    z.object({ kind: z.literal('impossible'), reasons: z.array(open), nearest: z.array(text) }),
+  ])
+  .meta({ description: "the engine's answer for a waiting job" });
+name(verdict, 'Verdict');
+
+const jobShape: Record<keyof JobView, z.ZodType> = {
+  id: text,
+  name: text,
+  title: text.nullable(),
+  project: text,
+  tier: text,
+  priority: whole,
+  state: z.enum(['queued', 'held', 'starting', 'running', 'stopping', 'ended']),
+  attempt: whole.meta({ description: 'attempts begun so far, or the one about to begin' }),
+  tasks: whole,
+  devices: whole,
+  labels: textMap,
+  submittedBy: text,
+  submittedAt: time,
+  startedAt: time.nullable(),
+  endedAt: time.nullable(),
+  notBefore: time.nullable(),
+  result: result.nullable(),
+  exitCode: whole.nullable(),
+  verdict: verdict.nullable(),
+  reason: text.nullable(),
+  run: text.nullable(),
+  version: whole,
+};
+export const jobViewSchema = view<JobView>('Job', jobShape);
+
+const taskSchema = view<TaskView>('Task', {
+  rank: whole,
+  group: text,
+  node: text,
+  nodeName: text,
+  devices: z.array(whole),
+  cpuMilli: whole,
+  memoryMib: whole,
+  state: z.enum(['planned', 'accepted', 'running', 'ended']),
+  startedAt: time.nullable(),
+  endedAt: time.nullable(),
+  exit: exit.nullable(),
+});
+
+const runSchema = view<RunView>('Run', {
+  id: text,
+  job: text,
+  attempt: whole,
+  state: z.enum(['planned', 'starting', 'running', 'stopping', 'unknown', 'ended']),
+  epoch: whole,
+  plannedAt: time,
+  startedAt: time.nullable(),
+  endedAt: time.nullable(),
+  unknownSince: time.nullable(),
+  result: result.nullable(),
+  tasks: z.array(taskSchema),
+});
+
+const completeSpec = open.meta({ description: 'the spec with every default filled in' });
+export const jobDetailSchema = view<JobDetail>('JobDetail', {
+  ...jobShape,
+  spec: completeSpec,
+  runs: z.array(runSchema),
+});
+
+export const submittedSchema = view<SubmittedView>('Submitted', {
+  id: text,
+  repeated: z.boolean().meta({ description: 'this idempotency key had already submitted the same body' }),
+});
+
+export const dryRunSchema = z.object({
+  valid: z.literal(true),
+  spec: completeSpec,
+  verdict: verdict.nullable(),
+  reason: text.nullable(),
+  sequence: whole,
+});
+name(dryRunSchema, 'DryRun');
+
+export const whySchema = view<WhyView>('Why', {
+  job: text,
+  state: jobShape.state,
+  sequence: whole.meta({ description: 'the event the answer stands at' }),
+  verdict: verdict.nullable(),
+  text,
+});
+
+export const nodeSchema = view<NodeView>('Node', {
+  id: text,
+  name: text,
+  cluster: text,
+  pool: text,
+  state: z.enum(['ready', 'silent', 'lost', 'removed']),
+  stateSince: time,
+  stateReason: reason.nullable(),
+  drain: z.object({ by: text, reason: text, since: time }).nullable(),
+  labels: textMap,
+  address: text,
+  cpuMilli: whole,
+  cpuMilliUsed: whole,
+  memoryMib: whole,
+  memoryMibUsed: whole,
+  devices: z.array(
+    z.object({
+      index: whole,
+      kind: text,
+      model: text,
+      memoryMib: whole,
+      uuid: text,
+      used: z.boolean(),
+    }),
+  ),
+  renewedAt: time.nullable(),
+  agentVersion: text.nullable(),
+  isolation: z.boolean(),
+  generation: whole,
+});
+
+export const projectSchema = view<ProjectView>('Project', { path: text, createdAt: time, createdBy: text });
+
+const role = z.enum(['viewer', 'member', 'admin']);
+const tokenShape: Record<keyof TokenView, z.ZodType> = {
+  id: text,
+  name: text,
+  role,
+  project: text.nullable().meta({ description: 'null: every project' }),
+  createdAt: time,
+  createdBy: text,
+  expiresAt: time.nullable(),
+  lastUsedAt: time.nullable(),
+  revokedAt: time.nullable(),
+};
+export const tokenSchema = view<TokenView>('Token', tokenShape);
+export const newTokenSchema = view<TokenView & { token: string }>('NewToken', {
+  ...tokenShape,
+  token: text.meta({ description: 'the token itself; shown this once' }),
+});
+
+export interface WhoamiView {
+  readonly token: string;
+  readonly name: string;
+  /** How jobs, events and the audit name the caller. */
+  readonly principal: string;
+  readonly role: TokenView['role'];
+  readonly project: string | null;
+  readonly expiresAt: string | null;
+}
+export const whoamiSchema = view<WhoamiView>('Whoami', {
+  token: text,
+  name: text,
+  principal: text,
+  role,
+  project: text.nullable(),
+  expiresAt: time.nullable(),
+});
+
+export const eventSchema = view<EventView>('Event', { sequence: whole, at: time, kind: text, body: open });
+
+export const auditSchema = view<AuditView>('AuditEntry', {
+  id: whole,
+  at: time,
+  who: text,
+  from: text,
+  action: text,
+  target: text,
+  outcome: text,
+  detail: open,
+});
+
+const fieldError = z.object({ path: text, code: text, message: text, value: text.nullable() });
+export const problemSchema = z.object({
+  type: text,
+  title: text,
+  status: whole,
+  code: text,
+  detail: text,
+  errors: z.array(fieldError).optional(),
+} satisfies Record<keyof Problem, z.ZodType>);
+name(problemSchema, 'Problem');
+
+const batchItem = z.discriminatedUnion('ok', [
+  z.object({ ok: z.literal(true), id: text, repeated: z.boolean() }),
+  z.object({ ok: z.literal(false), problem: problemSchema }),
+]);
+name(batchItem, 'BatchItem');
+export const batchSchema = z.object({
+  items: z.array(batchItem as unknown as z.ZodType<BatchItemView>),
+});
+
+export const enrolmentSchema = z.object({ token: text, expiresAt: time });
+export const enrolledSchema = z.object({ node: text });
+export const thawedSchema = z.object({ cluster: text, frozen: z.literal(false) });
+export const versionSchema = view<VersionView>('Version', { version: text, commit: text, schema: whole });
+export const policySchema = z.object({
+  version: whole,
+  defaultTier: text,
+  tiers: z.array(z.object({ name: text, rank: whole, stopAfterMs: whole.nullable() })),
+});
+export const healthSchema = z.object({ ok: z.literal(true) });
+export const readySchema = z.object({
+  ready: z.boolean(),
+  reasons: z.array(text).optional(),
+  leading: z.boolean().optional(),
+  epoch: whole.optional(),
+  sequence: whole.optional(),
+});
+
+export function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
+  return z.object({
+    items: z.array(item),
+    next: z.string().nullable().meta({ description: 'give it back as `cursor`; null on the last page' }),
+  }) as unknown as z.ZodType<Page<T>>;
+}

@@ -1,0 +1,148 @@
+// From rows of the store to the JSON of the API.
+import {
+  type AuditView,
+  type EventView,
+  exitCode,
+  type JobDetail,
+  type JobSpec,
+  type JobView,
+  type LogEvent,
+  type NodeView,
+  type ProjectView,
+  type RunView,
+  type TaskView,
+  type TokenView,
+  verdictText,
+} from '@muster/model';
+import type { AuditRow, JobRow, NodeRow, ProjectRow, RunRow, TaskRow, TokenRow } from '@muster/store';
+
+export function time(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function timeOrNull(ms: number | null): string | null {
+  return ms === null ? null : time(ms);
+}
+
+export function jobView(row: JobRow): JobView {
+  const { spec, state } = row;
+  const ended = state.state === 'ended' ? state : null;
+  const notBeforeMs = 'notBeforeMs' in state ? state.notBeforeMs : 0;
+  return {
+    id: row.id,
+    name: spec.name,
+    title: spec.title,
+    project: spec.project,
+    tier: spec.tier,
+    priority: spec.priority,
+    state: state.state,
+    attempt: state.attempt,
+    tasks: spec.groups.reduce((sum, { demand }) => sum + demand.tasks, 0),
+    devices: spec.groups.reduce(
+      (sum, { demand }) => sum + demand.tasks * (demand.accelerators[0]?.count ?? 0),
+      0,
+    ),
+    labels: spec.labels,
+    submittedBy: row.submittedBy,
+    submittedAt: time(row.submittedMs),
+    startedAt: timeOrNull(row.startedMs),
+    endedAt: ended ? time(ended.endedMs) : null,
+    notBefore: notBeforeMs > 0 ? time(notBeforeMs) : null,
+    result: ended ? ended.result : null,
+    exitCode: ended ? exitCode(ended.result) : null,
+    verdict: row.verdict,
+    reason: row.verdict ? verdictText(row.verdict) : null,
+    run: 'run' in state ? state.run : null,
+    version: row.version,
+  };
+}
+
+export function jobDetail(row: JobRow, runs: readonly RunRow[]): JobDetail {
+  return { ...jobView(row), spec: row.spec, runs: runs.map((run) => runView(run, row.spec)) };
+}
+
+export function runView(row: RunRow, spec: JobSpec): RunView {
+  const { state } = row;
+  return {
+    id: row.id,
+    job: row.job,
+    attempt: row.attempt,
+    state: state.state,
+    epoch: row.epoch,
+    plannedAt: time(row.plannedMs),
+    startedAt: timeOrNull('startedMs' in state ? state.startedMs : null),
+    endedAt: state.state === 'ended' ? time(state.endedMs) : null,
+    unknownSince: state.state === 'unknown' ? time(state.sinceMs) : null,
+    result: state.state === 'ended' ? state.result : null,
+    tasks: row.tasks.map((task) => taskView(task, spec)),
+  };
+}
+
+function taskView({ placement, nodeName, state }: TaskRow, spec: JobSpec): TaskView {
+  return {
+    rank: placement.rank,
+    group: spec.groups[placement.group]?.name ?? '',
+    node: placement.node,
+    nodeName,
+    devices: placement.devices,
+    cpuMilli: placement.cpuMilli,
+    memoryMib: placement.memoryMib,
+    state: state.state,
+    startedAt: timeOrNull('startedMs' in state ? state.startedMs : null),
+    endedAt: state.state === 'ended' ? time(state.endedMs) : null,
+    exit: state.state === 'ended' ? state.exit : null,
+  };
+}
+
+export function nodeView(row: NodeRow): NodeView {
+  const { drain, inventory, state } = row;
+  const used = new Set(row.devicesUsed);
+  return {
+    id: row.id,
+    name: row.name,
+    cluster: row.cluster,
+    pool: row.pool,
+    state: state.state,
+    stateSince: time(state.sinceMs),
+    stateReason: state.state === 'lost' ? state.reason : null,
+    drain: drain ? { by: drain.by, reason: drain.reason, since: time(drain.sinceMs) } : null,
+    labels: inventory.labels,
+    address: inventory.address,
+    cpuMilli: inventory.cpuMilli,
+    cpuMilliUsed: row.cpuMilliUsed,
+    memoryMib: inventory.memoryMib,
+    memoryMibUsed: row.memoryMibUsed,
+    devices: inventory.devices.map((device) => ({ ...device, used: used.has(device.index) })),
+    renewedAt: timeOrNull(row.renewedMs),
+    agentVersion: row.agentVersion,
+    isolation: row.isolation,
+    generation: row.generation,
+  };
+}
+
+export function eventView({ sequence, atMs, body }: LogEvent): EventView {
+  const { kind, ...rest } = body;
+  return { sequence, at: time(atMs), kind, body: rest };
+}
+
+export function projectView(row: ProjectRow): ProjectView {
+  return { path: row.path, createdAt: time(row.createdMs), createdBy: row.createdBy };
+}
+
+export function tokenView(row: TokenRow): TokenView {
+  return {
+    id: row.id,
+    name: row.name,
+    role: row.role,
+    project: row.project,
+    createdAt: time(row.createdMs),
+    createdBy: row.createdBy,
+    expiresAt: timeOrNull(row.expiresMs),
+    lastUsedAt: timeOrNull(row.lastUsedMs),
+    revokedAt: timeOrNull(row.revokedMs),
+  };
+}
+
+export function auditView({ id, atMs, who, from, action, target, outcome, detail }: AuditRow): AuditView {
+  return { id, at: time(atMs), who, from, action, target, outcome, detail };
+}
