@@ -8,6 +8,15 @@ const labelValuePattern = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const envNamePattern = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/;
 const modelPattern = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
+/** The grammars as text, for the JSON Schema that editors read. */
+export const namePatterns = {
+  name: namePattern.source,
+  project: '^[a-z0-9-]{1,63}(/[a-z0-9-]{1,63}){0,7}$',
+  labelKey: labelKeyPattern.source,
+  labelValue: labelValuePattern.source,
+  model: modelPattern.source,
+} as const;
+
 export const nameRule = 'lower-case letters, digits and inner hyphens, 1 to 63 characters';
 export const projectRule = `names joined by "/", each of ${nameRule}, at most 8 levels`;
 

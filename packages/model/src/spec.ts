@@ -13,6 +13,7 @@ import {
   isLabelValue,
   isName,
   isProjectPath,
+  namePatterns,
   nameRule,
   projectRule,
 } from './names.ts';
@@ -26,7 +27,11 @@ const maxArgBytes = 128 * 1024 - 1;
 const maxCommandBytes = 1024 * 1024;
 
 /** A text in one of our grammars, parsed to a number while the schema runs. */
-function grammar<T extends number | 'never'>(parse: (text: string) => Parsed<T>, description: string) {
+function grammar<T extends number | 'never'>(
+  parse: (text: string) => Parsed<T>,
+  description: string,
+  forEditors: { readonly pattern?: string; readonly format?: string; readonly examples?: readonly string[] },
+) {
   return z
     .string()
     .max(200)
@@ -36,8 +41,11 @@ function grammar<T extends number | 'never'>(parse: (text: string) => Parsed<T>,
       context.addIssue({ code: 'custom', message: parsed.message });
       return z.NEVER;
     })
-    .meta({ description });
+    .meta({ description, ...forEditors });
 }
+
+const durationText = { pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h|d))+$', examples: ['90s', '1h30m'] };
+const sizeText = { pattern: '^[0-9]+(\\.[0-9]+)? ?(MiB|GiB|TiB|PiB)$', examples: ['64GiB'] };
 
 function within(parse: (text: string) => Parsed<number>, min: number, max: number, range: string) {
   return (text: string): Parsed<number> => {
@@ -71,11 +79,19 @@ function utf8Bytes(text: string): number {
 /** In thousandths, exactly: what has more digits would be rounded without a word. */
 const inThousandths = (n: number): boolean => Math.round(n * 1000) / 1000 === n;
 
-const name = z.string().refine(isName, `must be ${nameRule}`);
+const name = z.string().refine(isName, `must be ${nameRule}`).meta({ pattern: namePatterns.name });
+const labelKey = z
+  .string()
+  .refine(isLabelKey, 'must be a label name')
+  .meta({ pattern: namePatterns.labelKey });
+const labelValue = z
+  .string()
+  .refine(isLabelValue, 'must be a label value')
+  .meta({ pattern: namePatterns.labelValue });
 const duration = (min: number, max: number, description: string, range: string) =>
-  grammar(within(parseDurationMs, min, max, range), `${description}; ${range}`);
+  grammar(within(parseDurationMs, min, max, range), `${description}; ${range}`, durationText);
 const parseSize = within(parseSizeMib, 1, 2 ** 40, '1MiB to 1024PiB');
-const size = (description: string) => grammar(parseSize, description);
+const size = (description: string) => grammar(parseSize, description, sizeText);
 
 const day = 86_400_000;
 const parseStopAfter = within(parseDurationMs, 10_000, 7 * day, '10s to 7d, or never');
@@ -99,6 +115,7 @@ const accelerator = z.strictObject({
   model: z
     .string()
     .refine(isAcceleratorModel, 'must be a model name such as H100')
+    .meta({ pattern: namePatterns.model })
     .optional()
     .meta({ description: 'for example H100; any model when left out' }),
   count: deviceCount.meta({ description: 'devices for each task' }),
@@ -187,35 +204,42 @@ const taskCount = z.union([
 ]);
 
 const group = z.strictObject({
-  name: name.optional(),
+  name: name.optional().meta({ description: 'required when there are several groups' }),
   tasks: taskCount
     .default(1)
     .meta({ description: 'how many identical tasks, or {min, max} for an elastic group' }),
   command: command.optional().meta({ description: "this group's command; the job's when left out" }),
-  env: env.optional(),
-  resources: resources.optional(),
+  env: env.optional().meta({ description: "added to the job's, and wins over it" }),
+  resources: resources
+    .optional()
+    .meta({ description: "what each task of this group needs; what is left out comes from the job's" }),
 });
 
 const labelRule = z
   .strictObject({
-    label: z
-      .string()
-      .refine(isLabelKey, 'must be a label name')
-      .meta({ description: 'a node label, or cluster, pool, node, region, zone' }),
-    in: z.array(z.string().refine(isLabelValue, 'must be a label value')).min(1).max(64).optional(),
-    notIn: z.array(z.string().refine(isLabelValue, 'must be a label value')).min(1).max(64).optional(),
-    exists: z.boolean().optional(),
+    label: labelKey.meta({
+      pattern: namePatterns.labelKey,
+      description: 'a node label, or cluster, pool, node, region, zone',
+    }),
+    in: z.array(labelValue).min(1).max(64).optional().meta({ description: 'the values it may have' }),
+    notIn: z.array(labelValue).min(1).max(64).optional().meta({ description: 'the values it must not have' }),
+    exists: z.boolean().optional().meta({ description: 'whether a node must have the label' }),
   })
   .refine(
     (rule) => [rule.in, rule.notIn, rule.exists].filter((part) => part !== undefined).length === 1,
     'must have exactly one of in, notIn, exists',
   );
 
-const preference = z.strictObject({ ...labelRule.shape, weight: z.int().min(1).max(1000) });
+const preference = z.strictObject({
+  ...labelRule.shape,
+  weight: z.int().min(1).max(1000).meta({ description: 'against the other preferences' }),
+});
 
 const topology = z.strictObject({
   level: name.meta({ description: 'a level of the topology tree, for example rack' }),
-  mode: z.enum(['required', 'preferred', 'spread']),
+  mode: z
+    .enum(['required', 'preferred', 'spread'])
+    .meta({ description: 'all in one place, there if possible, or in different places' }),
 });
 
 export const jobSpecSchema = z.strictObject({
@@ -224,9 +248,13 @@ export const jobSpecSchema = z.strictObject({
   project: z
     .string()
     .refine(isProjectPath, `must be ${projectRule}`)
+    .meta({ pattern: namePatterns.project })
     .optional()
     .meta({ description: 'the project that pays; the default project of your token when left out' }),
-  kind: z.enum(['batch', 'service', 'interactive']).default('batch'),
+  kind: z
+    .enum(['batch', 'service', 'interactive'])
+    .default('batch')
+    .meta({ description: 'batch jobs end by themselves; services and sessions come later' }),
   tier: name.optional().meta({ description: "service class; the policy's default tier when left out" }),
   priority: z
     .int()
@@ -234,14 +262,19 @@ export const jobSpecSchema = z.strictObject({
     .max(1000)
     .default(0)
     .meta({ description: 'order inside the tier; higher first' }),
-  command: command.optional(),
-  env: env.optional(),
+  command: command.optional().meta({
+    description: 'the program and its arguments; no shell is involved. Required unless every group has one',
+  }),
+  env: env.optional().meta({
+    description: 'variables for every task; MUSTER_*, SLURM_* and SBATCH_* are reserved; 128 KiB in all',
+  }),
   secrets: z
     .record(z.string().refine(isEnvName, 'must be a variable name'), z.strictObject({ ref: name }))
-    .optional(),
+    .optional()
+    .meta({ description: 'variables whose values Muster keeps' }),
   image: z
     .strictObject({
-      ref: text(500).min(1),
+      ref: text(500).min(1).meta({ description: 'container image' }),
       use: z
         .enum(['required', 'where-supported'])
         .default('required')
@@ -256,10 +289,23 @@ export const jobSpecSchema = z.strictObject({
   resources: resources
     .optional()
     .meta({ description: 'what each task needs; groups may say it for themselves' }),
-  groups: z.array(group).min(1).max(64).optional(),
-  constraints: z.array(labelRule).max(32).default([]),
-  preferences: z.array(preference).max(32).default([]),
-  topology: topology.optional(),
+  groups: z
+    .array(group)
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: 'several kinds of tasks that start together or not at all' }),
+  constraints: z
+    .array(labelRule)
+    .max(32)
+    .default([])
+    .meta({ description: 'what the labels of every node used must say' }),
+  preferences: z
+    .array(preference)
+    .max(32)
+    .default([])
+    .meta({ description: 'constraints one can do without' }),
+  topology: topology.optional().meta({ description: 'how near to each other the tasks must be' }),
   exclusive: z.boolean().default(false).meta({ description: 'no other job on the same nodes' }),
   retry: z
     .strictObject({
@@ -269,7 +315,12 @@ export const jobSpecSchema = z.strictObject({
         .max(100)
         .default(0)
         .meta({ description: 'retries after the command itself failed' }),
-      outOfMemory: z.int().min(0).max(100).default(0),
+      outOfMemory: z
+        .int()
+        .min(0)
+        .max(100)
+        .default(0)
+        .meta({ description: 'retries after a task was killed for memory' }),
       infrastructure: z
         .int()
         .min(0)
@@ -281,44 +332,48 @@ export const jobSpecSchema = z.strictObject({
   timeLimit: duration(1000, 365 * day, 'the run is stopped after this long', '1s to 365d').optional(),
   stop: z
     .strictObject({
-      signal: signal.default('TERM'),
+      signal: signal.default('TERM').meta({ description: 'sent first when the run must stop' }),
       grace: duration(0, 3_600_000, 'from the signal to SIGKILL', '0s to 1h').prefault('30s'),
     })
     .prefault({}),
   stopAfter: grammar<number | 'never'>(
     (text) => (text === 'never' ? { ok: true, value: 'never' as const } : parseStopAfter(text)),
     'how long a run may live without hearing from the control plane; 10s to 7d, or never; as the tier says when left out',
+    { pattern: '^(never|([0-9]+(\\.[0-9]+)?(ms|s|m|h|d))+)$', examples: ['5m', 'never'] },
   ).optional(),
   checkpoint: z
     .strictObject({
-      signal: signal.optional(),
+      signal: signal.optional().meta({ description: 'asks the job for a checkpoint' }),
       wait: duration(0, 3_600_000, 'how long to wait for a newer checkpoint', '0s to 1h').prefault('60s'),
     })
     .optional(),
   dependencies: z
     .array(
       z.strictObject({
-        job: z.string().max(64),
-        when: z.enum(['succeeded', 'failed', 'ended']).default('succeeded'),
+        job: z.string().max(64).meta({ description: 'id of the job to wait for' }),
+        when: z
+          .enum(['succeeded', 'failed', 'ended'])
+          .default('succeeded')
+          .meta({ description: 'how it must have ended' }),
       }),
     )
     .max(1000)
     .optional(),
   array: z
     .strictObject({
-      count: z.int().min(1).max(1_000_000),
-      parallel: z.int().min(1).max(1_000_000).optional(),
+      count: z.int().min(1).max(1_000_000).meta({ description: 'members' }),
+      parallel: z.int().min(1).max(1_000_000).optional().meta({ description: 'how many may run at once' }),
     })
     .optional(),
-  deadline: grammar(parseInstantMs, 'RFC 3339 time by which the job should have ended').optional(),
+  deadline: grammar(parseInstantMs, 'RFC 3339 time by which the job should have ended', {
+    format: 'date-time',
+  }).optional(),
   output: z.strictObject({ limit: size('output kept for each task').prefault('64MiB') }).prefault({}),
   labels: z
-    .record(
-      z.string().refine(isLabelKey, 'must be a label name'),
-      z.string().refine(isLabelValue, 'must be a label value'),
-    )
+    .record(labelKey, labelValue)
     .refine((labels) => Object.keys(labels).length <= 64, 'at most 64 labels')
-    .optional(),
+    .optional()
+    .meta({ description: 'names and values of your own, for finding jobs; at most 64' }),
 });
 
 /** The spec as written, before defaults. */
