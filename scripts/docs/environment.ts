@@ -1,0 +1,102 @@
+// The variables of a task, read off a sample: a gang of two groups on two nodes.
+import { type JobId, maxNodeListBytes, type NodeId, parseSpec, runId, taskEnv } from '@muster/model';
+import { code, page, table } from './markdown.ts';
+
+const meanings: Readonly<Record<string, string>> = {
+  MUSTER_JOB_ID: 'the job',
+  MUSTER_JOB_NAME: 'its name',
+  MUSTER_PROJECT: 'the project that pays',
+  MUSTER_RUN_ID: 'this attempt, everywhere the same word for it',
+  MUSTER_ATTEMPT: 'counts from 1; a checkpoint writer should refuse to overwrite what a later attempt wrote',
+  MUSTER_GROUP: 'the group of this task',
+  MUSTER_GROUP_RANK: 'position in the group, from 0',
+  MUSTER_GROUP_TASKS: 'tasks in the group',
+  MUSTER_RANK: 'position in the whole gang: groups in the order of the spec',
+  MUSTER_WORLD_SIZE: 'tasks in the whole gang',
+  MUSTER_LOCAL_RANK: 'position among the tasks on this node',
+  MUSTER_LOCAL_WORLD_SIZE: 'tasks on this node',
+  MUSTER_NODE_ID: 'the node',
+  MUSTER_NODE_NAME: 'its name',
+  MUSTER_NODE_RANK: 'position among the nodes of the run; the node of rank 0 is 0',
+  MUSTER_NODE_COUNT: 'nodes of the run',
+  MUSTER_NODES: 'their names, in that order',
+  MUSTER_MASTER_ADDR: 'address of the node of rank 0',
+  MUSTER_MASTER_PORT: 'a port there that the plan keeps free for this run',
+  MUSTER_DEVICES: 'indices of the devices this task holds on its node',
+};
+
+const families = [
+  { title: "Muster's own", prefix: /^MUSTER_/, text: 'Reserved: a job cannot set them.' },
+  {
+    title: 'torchrun and torch.distributed',
+    prefix: /^(RANK|LOCAL_|GROUP_|ROLE_|WORLD_|MASTER_|TORCHELASTIC_|PET_)/,
+    text: 'Aliases: a variable of the same name in the job wins. `PET_*` are read by `torchrun` itself, which calls each task a node.',
+  },
+  { title: 'JAX', prefix: /^JAX_/, text: 'Aliases, for `jax.distributed.initialize`.' },
+  {
+    title: 'Slurm',
+    prefix: /^SLURM_/,
+    text: 'For scripts written for Slurm. Reserved. `SLURM_JOB_ID` is a number derived from the id of the job, because scripts calculate with it.',
+  },
+];
+
+function sample(): Record<string, string>[] {
+  const parsed = parseSpec(
+    {
+      name: 'train',
+      groups: [
+        {
+          name: 'trainer',
+          tasks: 2,
+          command: ['python', 'train.py'],
+          resources: { accelerators: { count: 8 } },
+        },
+        { name: 'loader', tasks: 1, command: ['python', 'load.py'] },
+      ],
+    },
+    { project: 'research/vision', tier: 'standard', stopAfterMs: () => null },
+  );
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  const job = 'job_01kb3q8p20h5v2n8xw' as JobId;
+  const devices = [0, 1, 2, 3, 4, 5, 6, 7];
+  const [a, b] = ['node_01kb3q8p20aaaaaaaa' as NodeId, 'node_01kb3q8p20bbbbbbbb' as NodeId];
+  const tasks = [
+    { rank: 0, group: 0, node: a, cpuMilli: 64_000, memoryMib: 524_288, devices },
+    { rank: 1, group: 0, node: b, cpuMilli: 64_000, memoryMib: 524_288, devices },
+    { rank: 2, group: 1, node: a, cpuMilli: 1000, memoryMib: 8192, devices: [] },
+  ];
+  const nodes = new Map([
+    [a as string, { name: 'gpu-1', address: '10.0.0.1' }],
+    [b as string, { name: 'gpu-2', address: '10.0.0.2' }],
+  ]);
+  const layout = { job, run: runId(job, 1), attempt: 1, spec: parsed.spec, tasks, nodes, port: 30_000 };
+  return tasks.map((task) => taskEnv(layout, task));
+}
+
+export function environmentPage(): string {
+  const envs = sample();
+  const names = Object.keys(envs[0] ?? {});
+  const shown = (name: string) => envs.map((env) => (env[name] === '' ? '(empty)' : code(env[name] ?? '')));
+  const unnamed = names.filter((name) => /^MUSTER_/.test(name) && !(name in meanings));
+  if (unnamed.length > 0)
+    throw new Error(`scripts/docs/environment.ts does not explain ${unnamed.join(', ')}`);
+  const homeless = names.filter((name) => !families.some(({ prefix }) => prefix.test(name)));
+  if (homeless.length > 0)
+    throw new Error(`scripts/docs/environment.ts has no family for ${homeless.join(', ')}`);
+  return page(
+    'Environment of a task',
+    [
+      'What a gang of two groups (2 trainers with 8 devices each, 1 loader) sees on two nodes.',
+      "Order of strength: Muster's and Slurm's names, then the job's own variables, then the aliases.",
+      `Lists of nodes are left out when they are longer than ${maxNodeListBytes / 1024} KiB.`,
+      'The agent adds what only the node knows: the variables that make the devices of the task visible, and paths.',
+    ].join(' '),
+    ...families.map(({ title, prefix, text }) => {
+      const mine = names.filter((name) => prefix.test(name));
+      const own = title.startsWith('Muster');
+      const rows = mine.map((name) => [code(name), ...(own ? [meanings[name] ?? ''] : []), ...shown(name)]);
+      const head = ['variable', ...(own ? ['meaning'] : []), 'rank 0', 'rank 1', 'rank 2'];
+      return `## ${title}\n\n${text}\n\n${table(head, rows)}`;
+    }),
+  );
+}

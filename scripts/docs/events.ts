@@ -1,0 +1,50 @@
+import { type EventKind, eventVersions } from '@muster/model';
+import { code, page, table } from './markdown.ts';
+
+/** The compiler refuses a kind that is missing here or that no longer exists. */
+const meanings: Readonly<Record<EventKind, string>> = {
+  'job.submitted': 'a job was accepted; the submit is durable from here on',
+  'job.held': 'somebody keeps the job from starting',
+  'job.released': 'it may start again',
+  'job.stopping': 'a cancel was accepted while a run lives; its end follows',
+  'job.requeued': 'its run ended and another attempt will start, not before the time given',
+  'job.ended': 'the job is over, with its result',
+  'run.planned': 'an attempt has its nodes and devices, by the epoch given',
+  'run.starting': 'the start was sent to the nodes at least once',
+  'run.running': 'every task has started',
+  'run.stopping': 'the run is being stopped, and why',
+  'run.unknown': 'a node of the run fell silent; the run keeps its capacity',
+  'run.seen': 'the run was seen again after silence',
+  'run.ended': 'every task is over, by proof',
+  'task.failed': 'a task of a gang failed; the gang is stopped',
+  'plan.dropped': 'a decision was not applied because the world had moved; it is made anew',
+  'node.joined': 'a machine enrolled',
+  'node.changed': 'its inventory changed',
+  'node.ready': 'it is heard from again',
+  'node.silent': 'it did not renew in time; what runs there is unknown',
+  'node.lost': 'every lease on it ran out, or an operator said that it is gone; what ran there is over',
+  'node.drained': 'an operator keeps new work off it',
+  'node.undrained': 'it takes new work again',
+  'node.removed': 'it is gone for good',
+  'cluster.frozen': 'many nodes fell silent at once; nothing there is declared lost until the time given',
+  'cluster.thawed': 'the freeze is over, by the word of a person or by its bound',
+  'project.created': 'a project came to be',
+  'project.removed': 'a project is gone',
+  'policy.changed': 'tiers or defaults changed',
+  'leader.changed': 'another server decides from here on, with the next epoch',
+};
+
+export function eventsPage(): string {
+  return page(
+    'Events',
+    'The log has every change in commit order, numbered without gaps: a reader that resumes after number N misses nothing. Bodies never hold commands, environments or secrets. Their fields are in `packages/model/src/event.ts`.',
+    table(
+      ['kind', 'version', 'what happened'],
+      Object.entries(meanings).map(([kind, text]) => [
+        code(kind),
+        String(eventVersions[kind as EventKind] ?? 1),
+        text,
+      ]),
+    ),
+  );
+}
