@@ -1,1 +1,3 @@
 export * from './engine.ts';
+export { loadEngine } from './load.ts';
+export { engineVersion } from './version.ts';

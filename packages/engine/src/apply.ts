@@ -1,0 +1,127 @@
+// What each event of the log changes in the engine. Nothing else changes it. An event that contradicts the state is a bug
+// somewhere and stops the process; kinds that do not concern the engine only advance the sequence.
+import { type EventBody, invariant, type LogEvent } from '@muster/model';
+import { held, placed, queued } from './jobs.ts';
+import { endRun, type State, startRun } from './state.ts';
+
+export function apply(state: State, event: LogEvent): void {
+  if (event.sequence <= state.sequence) return;
+  invariant(
+    event.sequence === state.sequence + 1,
+    `event ${event.sequence} after ${state.sequence}: the log has a gap`,
+  );
+  const { body } = event;
+  if (isJobBody(body)) applyJob(state, body, event.sequence);
+  else if (isNodeBody(body)) applyNode(state, body);
+  else applyOther(state, body);
+  state.sequence = event.sequence;
+}
+
+type JobBody = Extract<EventBody, { kind: `job.${string}` }>;
+type NodeBody = Extract<EventBody, { kind: `node.${string}` }>;
+
+function isJobBody(body: EventBody): body is JobBody {
+  return body.kind.startsWith('job.');
+}
+
+function isNodeBody(body: EventBody): body is NodeBody {
+  return body.kind.startsWith('node.');
+}
+
+function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>): void {
+  switch (body.kind) {
+    case 'run.planned':
+      applyPlanned(state, body);
+      break;
+    case 'run.running':
+      state.jobs.version[state.jobs.slotOf(body.job)] = body.version;
+      break;
+    case 'run.ended':
+      endRun(state, body.run);
+      break;
+    case 'policy.changed':
+      state.policy = body.policy;
+      state.policyVersion = body.version;
+      state.queue.setPolicy(body.policy);
+      break;
+  }
+}
+
+function applyJob(state: State, body: JobBody, sequence: number): void {
+  const { jobs, queue } = state;
+  if (body.kind === 'job.submitted') {
+    const job = jobs.add(body.job, sequence);
+    jobs.version[job] = body.version;
+    queue.enter(job, body.project, body.tier, body.priority, body.demand);
+    jobs.setHeldBy(job, body.held ? body.by : null);
+    if (body.held) queue.unqueue(job, held);
+    else queue.queue(job, state.clockMs);
+    return;
+  }
+  const job = jobs.slotOf(body.job);
+  jobs.version[job] = body.version;
+  switch (body.kind) {
+    case 'job.held':
+      invariant(jobs.state[job] !== placed, `job ${body.job} is held while placed`);
+      jobs.setHeldBy(job, body.by);
+      queue.unqueue(job, held);
+      break;
+    case 'job.released':
+      invariant(jobs.state[job] === held, `job ${body.job} is released and was not held`);
+      jobs.setHeldBy(job, null);
+      queue.queue(job, state.clockMs);
+      break;
+    case 'job.requeued':
+      jobs.attempt[job] = body.attempt;
+      jobs.notBeforeMs[job] = body.notBeforeMs;
+      jobs.setFailures(job, body.failures);
+      jobs.setAvoid(job, body.avoid);
+      queue.queue(job, state.clockMs);
+      break;
+    case 'job.ended':
+      queue.leave(job);
+      break;
+  }
+}
+
+function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planned' }>): void {
+  const { jobs, queue } = state;
+  const job = jobs.slotOf(body.job);
+  invariant(jobs.state[job] === queued, `job ${body.job} is planned and was not queued`);
+  const { run, attempt, exclusive, tasks, port } = body;
+  startRun(state, { run, job: body.job, attempt, exclusive, tasks, port }, true);
+  jobs.version[job] = body.version;
+  jobs.attempt[job] = attempt;
+  queue.unqueue(job, placed);
+}
+
+function applyNode(state: State, body: NodeBody): void {
+  const fleet = state.fleets.live;
+  state.nodesChanged = true;
+  switch (body.kind) {
+    case 'node.joined':
+    case 'node.changed': {
+      const { kind: _, ...facts } = body;
+      fleet.put(facts);
+      break;
+    }
+    case 'node.ready':
+      fleet.setState(body.node, 'ready');
+      break;
+    case 'node.silent':
+      fleet.setState(body.node, 'silent');
+      break;
+    case 'node.lost':
+      fleet.setState(body.node, 'lost');
+      break;
+    case 'node.removed':
+      fleet.setState(body.node, 'removed');
+      break;
+    case 'node.drained':
+      fleet.setDrain(body.node, body.drain);
+      break;
+    case 'node.undrained':
+      fleet.setDrain(body.node, null);
+      break;
+  }
+}

@@ -1,0 +1,117 @@
+// Every job that is not ended, one row a job, one typed array a column: a million queued jobs are a few dozen megabytes
+// and a copy is a handful of block moves. What only few jobs have (failures, nodes to avoid, who holds it) is kept aside.
+import { type Failures, invariant, type JobId, type NodeId, noFailures } from '@muster/model';
+import { grown } from './columns.ts';
+
+export const vacant = 0;
+export const queued = 1;
+export const held = 2;
+/** Starting, running or stopping: what it holds is in its run. */
+export const placed = 3;
+
+export class JobTable {
+  readonly slots = new Map<JobId, number>();
+  ids: JobId[] = [];
+  state = new Uint8Array(0);
+  /** 1 while the job stands in its entry's line, 2 while it waits for its backoff to end, 0 otherwise. */
+  line = new Uint8Array(0);
+  entry = new Int32Array(0);
+  version = new Float64Array(0);
+  attempt = new Int32Array(0);
+  /** Sequence of the event that submitted it. */
+  submitted = new Float64Array(0);
+  notBeforeMs = new Float64Array(0);
+  readonly #failures = new Map<number, Failures>();
+  readonly #avoid = new Map<number, readonly NodeId[]>();
+  readonly #heldBy = new Map<number, string>();
+  #vacant: number[] = [];
+
+  copy(): JobTable {
+    const other = new JobTable();
+    for (const [id, slot] of this.slots) other.slots.set(id, slot);
+    other.ids = this.ids.slice();
+    other.state = this.state.slice();
+    other.line = this.line.slice();
+    other.entry = this.entry.slice();
+    other.version = this.version.slice();
+    other.attempt = this.attempt.slice();
+    other.submitted = this.submitted.slice();
+    other.notBeforeMs = this.notBeforeMs.slice();
+    for (const [slot, failures] of this.#failures) other.#failures.set(slot, failures);
+    for (const [slot, avoid] of this.#avoid) other.#avoid.set(slot, avoid);
+    for (const [slot, by] of this.#heldBy) other.#heldBy.set(slot, by);
+    other.#vacant = this.#vacant.slice();
+    return other;
+  }
+
+  slotOf(job: JobId): number {
+    const slot = this.slots.get(job);
+    invariant(slot !== undefined, `unknown job ${job}`);
+    return slot;
+  }
+
+  add(id: JobId, submitted: number): number {
+    invariant(!this.slots.has(id), `job ${id} is here already`);
+    const slot = this.#vacant.pop() ?? this.ids.length;
+    this.#grow(slot + 1);
+    this.slots.set(id, slot);
+    this.ids[slot] = id;
+    this.submitted[slot] = submitted;
+    this.line[slot] = 0;
+    this.notBeforeMs[slot] = 0;
+    this.attempt[slot] = 1;
+    return slot;
+  }
+
+  remove(slot: number): void {
+    this.slots.delete(this.ids[slot]!);
+    this.state[slot] = vacant;
+    this.setFailures(slot, noFailures);
+    this.setAvoid(slot, []);
+    this.setHeldBy(slot, null);
+    this.#vacant.push(slot);
+  }
+
+  failures(slot: number): Failures {
+    return this.#failures.get(slot) ?? noFailures;
+  }
+
+  setFailures(slot: number, failures: Failures): void {
+    if (failureCount(failures) === 0) this.#failures.delete(slot);
+    else this.#failures.set(slot, failures);
+  }
+
+  avoid(slot: number): readonly NodeId[] {
+    return this.#avoid.get(slot) ?? none;
+  }
+
+  setAvoid(slot: number, avoid: readonly NodeId[]): void {
+    if (avoid.length === 0) this.#avoid.delete(slot);
+    else this.#avoid.set(slot, avoid);
+  }
+
+  heldBy(slot: number): string | null {
+    return this.#heldBy.get(slot) ?? null;
+  }
+
+  setHeldBy(slot: number, by: string | null): void {
+    if (by === null) this.#heldBy.delete(slot);
+    else this.#heldBy.set(slot, by);
+  }
+
+  #grow(size: number): void {
+    this.state = grown(this.state, size);
+    this.line = grown(this.line, size);
+    this.entry = grown(this.entry, size);
+    this.version = grown(this.version, size);
+    this.attempt = grown(this.attempt, size);
+    this.submitted = grown(this.submitted, size);
+    this.notBeforeMs = grown(this.notBeforeMs, size);
+  }
+}
+
+const none: readonly NodeId[] = [];
+
+export function failureCount(failures: Failures): number {
+  return failures.user + failures.outOfMemory + failures.infrastructure;
+}

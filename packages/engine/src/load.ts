@@ -1,0 +1,57 @@
+// How an engine is made: from rows read in one snapshot, by the same steps that events take. Rebuilt = live.
+import type { EngineRows, JobId, LogEvent, Plan, Verdict } from '@muster/model';
+import { apply } from './apply.ts';
+import type { Engine, JobRequest } from './engine.ts';
+import { consider, explain } from './explain.ts';
+import { held, placed } from './jobs.ts';
+import { decide } from './make-plan.ts';
+import { compareText } from './order.ts';
+import { copyState, emptyState, type State, startRun } from './state.ts';
+import { stateHash } from './state-hash.ts';
+
+export function loadEngine(rows: EngineRows): Engine {
+  return engineOf(loadState(rows));
+}
+
+export function loadState(rows: EngineRows): State {
+  const state = emptyState(rows);
+  for (const node of rows.nodes.toSorted((a, b) => compareText(a.node, b.node)))
+    if (node.state !== 'removed') state.fleets.live.put(node);
+  for (const row of rows.jobs.toSorted((a, b) => a.submittedSequence - b.submittedSequence))
+    loadJob(state, row);
+  for (const run of rows.runs) {
+    const { attempt, exclusive, job, port, run: id, tasks } = run;
+    startRun(state, { run: id, job, attempt, exclusive, tasks, port }, false);
+  }
+  return state;
+}
+
+function loadJob({ jobs, queue, clockMs }: State, row: EngineRows['jobs'][number]): void {
+  const job = jobs.add(row.job, row.submittedSequence);
+  const { state } = row;
+  jobs.version[job] = row.version;
+  jobs.attempt[job] = state.attempt;
+  jobs.setFailures(job, state.failures);
+  jobs.setAvoid(job, state.avoid);
+  if ('notBeforeMs' in state) jobs.notBeforeMs[job] = state.notBeforeMs;
+  queue.enter(job, row.project, row.tier, row.priority, row.demand);
+  if (state.state === 'held') {
+    jobs.setHeldBy(job, state.by);
+    queue.unqueue(job, held);
+  } else if (state.state === 'queued') queue.queue(job, clockMs);
+  else queue.unqueue(job, placed);
+}
+
+function engineOf(state: State): Engine {
+  return {
+    get sequence(): number {
+      return state.sequence;
+    },
+    apply: (event: LogEvent): void => apply(state, event),
+    decide: (nowMs: number): Plan => decide(state, nowMs),
+    explain: (job: JobId, nowMs: number): Verdict | null => explain(state, job, nowMs),
+    consider: (request: JobRequest, nowMs: number): Verdict => consider(state, request, nowMs),
+    fork: (): Engine => engineOf(copyState(state)),
+    stateHash: (): string => stateHash(state),
+  };
+}

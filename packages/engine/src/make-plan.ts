@@ -1,0 +1,181 @@
+// One cycle's decision, in this order:
+//   1. Jobs whose backoff ended join their lines; shapes that a change could have helped are opened again.
+//   2. Walk the open part of the queue in order and place what fits (pass.ts), then undo it: nothing is decided until the
+//      committed plan comes back as events.
+//   3. For each shape of which a job did not fit, find out why on the state as it is. If it fits that state, jobs ahead
+//      took the room in this plan: it is `behind`, and stays open to be judged again when the plan has come back.
+//      Otherwise it is blocked with its reason, and costs nothing until something could help it.
+//   4. Tell each entry whose binding reason is another than it was last told.
+import {
+  type EntryVerdict,
+  type NodeId,
+  type Plan,
+  type PlanUnit,
+  runId,
+  type TaskPlacement,
+} from '@muster/model';
+import type { Placement } from './fit.ts';
+import type { Fleet } from './fleet.ts';
+import { Hasher } from './hash.ts';
+import { compareText } from './order.ts';
+import { type Pass, type Placed, undoPass, walk } from './pass.ts';
+import type { Entry } from './queue.ts';
+import { type Reason, reasonOf } from './reason.ts';
+import { matchShape, type Shape } from './shape.ts';
+import type { State } from './state.ts';
+import { fitsNow, whyNot } from './verdict.ts';
+import { engineVersion } from './version.ts';
+
+export function decide(state: State, nowMs: number): Plan {
+  bringUp(state, nowMs);
+  const pass = walk(state, () => false);
+  const units = pass.placed.map((placed) => makeUnit(state, placed));
+  undoPass(state, pass);
+  const reasons = judge(state, pass);
+  const plan = {
+    sequence: state.sequence,
+    nowMs,
+    policyVersion: state.policyVersion,
+    engineVersion,
+    units,
+    verdicts: tell(state, pass, reasons),
+    wakeAtMs: wakeAt(state),
+  };
+  return { ...plan, hash: planHash(plan) };
+}
+
+/** Lines and open shapes as they are at this time; called before anything is decided or explained. */
+export function bringUp(state: State, nowMs: number): void {
+  const { queue, fleets, freed } = state;
+  state.clockMs = Math.max(state.clockMs, nowMs);
+  queue.promote(state.clockMs);
+  if (state.nodesChanged) queue.reopenAll();
+  else if (freed.size > 0)
+    for (const shape of queue.shapes.all()) {
+      if (shape.blocked === null) continue;
+      matchShape(shape, fleets.live.classes);
+      if (usesClass(shape, freed)) queue.reopen(shape);
+    }
+  state.nodesChanged = false;
+  freed.clear();
+}
+
+function usesClass(shape: Shape, classes: ReadonlySet<number>): boolean {
+  return shape.groups.some((group) =>
+    group.options.some((option) => option.fits.some((fit) => classes.has(fit.classId))),
+  );
+}
+
+const behind = 'behind';
+
+function judge(state: State, pass: Pass): Map<Shape, Reason | typeof behind> {
+  const reasons = new Map<Shape, Reason | typeof behind>();
+  for (const shape of pass.failed) {
+    if (pass.placed.length > 0 && fitsNow(state.fleets, shape)) {
+      reasons.set(shape, behind);
+      continue;
+    }
+    shape.blocked = whyNot(state.fleets, shape);
+    state.queue.open.delete(shape);
+    reasons.set(shape, shape.blocked);
+  }
+  return reasons;
+}
+
+function tell(state: State, pass: Pass, reasons: Map<Shape, Reason | typeof behind>): EntryVerdict[] {
+  const { queue } = state;
+  const verdicts: EntryVerdict[] = [];
+  const tellEntry = (entry: Entry, reason: Reason | typeof behind): void => {
+    const binding = reason === behind ? behind : reason.binding;
+    const position = pass.cursors.get(entry) ?? entry.jobs.first();
+    if (position < 0)
+      queue.fresh.add(entry); // All in this plan; should it be dropped, it is told then.
+    else queue.fresh.delete(entry);
+    if (position < 0 || entry.told === binding) return;
+    entry.told = binding;
+    const verdict = reason === behind ? behindVerdict(state, entry.jobs.at(position)) : reason;
+    verdicts.push({ entry: queue.keyOf(entry), verdict: verdict.verdict });
+  };
+  for (const [shape, reason] of reasons) {
+    if (shape.told === (reason === behind ? behind : reason.binding)) continue;
+    shape.told = reason === behind ? behind : reason.binding;
+    const { entries } = shape;
+    for (let p = entries.first(); p >= 0; p = entries.next(p))
+      tellEntry(queue.entries[entries.at(p)]!, reason);
+  }
+  for (const entry of queue.fresh) {
+    const reason = reasons.get(entry.shape) ?? entry.shape.blocked;
+    if (reason) tellEntry(entry, reason);
+  }
+  return verdicts.sort((a, b) => compareText(a.entry, b.entry));
+}
+
+export function behindVerdict(state: State, job: number): Reason {
+  return reasonOf({ kind: 'waits', reasons: [{ code: 'behind', ahead: state.queue.ahead(job) }] });
+}
+
+function wakeAt(state: State): number | null {
+  const { delayed } = state.queue;
+  const position = delayed.first();
+  return position < 0 ? null : state.jobs.notBeforeMs[delayed.at(position)]!;
+}
+
+function makeUnit(state: State, { job, placement }: Placed): PlanUnit {
+  const { jobs, queue, fleets } = state;
+  const id = jobs.ids[job]!;
+  const attempt = jobs.attempt[job]!;
+  return {
+    job: id,
+    jobVersion: jobs.version[job]!,
+    run: runId(id, attempt),
+    attempt,
+    exclusive: queue.entryOf(job).shape.demand.exclusive,
+    tasks: tasksOf(fleets.live, placement),
+    port: placement.port,
+    nodeGenerations: generations(fleets.live, placement),
+  };
+}
+
+/** Groups as written, inside each node by node in the order they were chosen. */
+function tasksOf(fleet: Fleet, placement: Placement): TaskPlacement[] {
+  const { picks } = placement;
+  const tasks: TaskPlacement[] = [];
+  const ordered = picks.length === 1 ? picks : picks.toSorted((a, b) => a.group - b.group);
+  for (const { group, slot, fit, devices } of ordered) {
+    const { node } = fleet.facts[slot]!;
+    const { cpuMilli, memoryMib } = fit;
+    for (let i = 0; i < devices.length; i++)
+      tasks.push({ rank: tasks.length, group, node, cpuMilli, memoryMib, devices: devices[i]! });
+  }
+  return tasks;
+}
+
+function generations(fleet: Fleet, placement: Placement): (readonly [NodeId, number])[] {
+  const nodes: (readonly [NodeId, number])[] = [];
+  for (const { slot, first } of placement.picks) {
+    const facts = fleet.facts[slot]!;
+    if (first) nodes.push([facts.node, facts.generation]);
+  }
+  return nodes.length === 1 ? nodes : nodes.sort((a, b) => compareText(a[0], b[0]));
+}
+
+export function planHash(plan: Omit<Plan, 'hash'>): string {
+  const hasher = new Hasher().number(plan.sequence).number(plan.nowMs).number(plan.policyVersion);
+  hasher.text(plan.engineVersion).optional(plan.wakeAtMs).number(plan.units.length);
+  for (const unit of plan.units) {
+    hasher
+      .text(unit.run)
+      .number(unit.jobVersion)
+      .number(unit.exclusive ? 1 : 0)
+      .number(unit.port);
+    hasher.number(unit.tasks.length).number(unit.nodeGenerations.length);
+    for (const task of unit.tasks) {
+      hasher.number(task.group).text(task.node).number(task.cpuMilli).number(task.memoryMib);
+      hasher.number(task.devices.length);
+      for (const device of task.devices) hasher.number(device);
+    }
+    for (const [node, generation] of unit.nodeGenerations) hasher.text(node).number(generation);
+  }
+  for (const { entry, verdict } of plan.verdicts) hasher.text(entry).text(JSON.stringify(verdict));
+  return hasher.digest();
+}

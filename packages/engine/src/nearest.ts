@@ -1,0 +1,136 @@
+// What the fleet could do instead, in short sentences, for a request it can never meet.
+import {
+  type AcceleratorDemand,
+  type Constraint,
+  formatMib,
+  formatMilli,
+  type GroupDemand,
+  type JobDemand,
+} from '@muster/model';
+import type { ClassDevice, NodeClass } from './classes.ts';
+import type { Fleet } from './fleet.ts';
+import { isSuch, labelOf, matchClass, satisfies } from './match.ts';
+import { compareText } from './order.ts';
+import type { Shape } from './shape.ts';
+
+/** `fleet` is the empty one; `tasksFit` is how many tasks of the group it holds. */
+export function nearestPossible(fleet: Fleet, shape: Shape, group: number, tasksFit: number): string[] {
+  if (fleet.existing === 0) return [];
+  if (tasksFit > 0) return [`at most ${tasksFit} ${tasksFit === 1 ? 'task' : 'tasks'} at once`];
+  const { demand } = shape.groups[group]!;
+  const classes = existingClasses(fleet);
+  const rules = unmetRules(fleet, shape, classes);
+  if (rules.length > 0) return rules;
+  const allowed = classes.filter((cls) => meetsRules(shape.demand, cls));
+  const wanted = demand.accelerators.length === 0 ? [null] : demand.accelerators;
+  const sentences = wanted.flatMap((accelerator, option) =>
+    forOption(shape.demand, demand, accelerator, option, allowed),
+  );
+  return sentences.length > 0 ? [...new Set(sentences)] : ['no node offers all of this together'];
+}
+
+function existingClasses(fleet: Fleet): NodeClass[] {
+  return fleet.byClass.flatMap((nodes) => (nodes && nodes.existing > 0 ? [nodes.cls] : []));
+}
+
+function meetsRules(demand: JobDemand, cls: NodeClass): boolean {
+  return (
+    demand.constraints.every((rule) => rule.label === 'node' || satisfies(labelOf(cls, rule.label), rule)) &&
+    demand.capabilities.every((capability) => cls.capabilities.includes(capability))
+  );
+}
+
+/** Rules that no node meets; when each is met somewhere but no node meets all, one sentence says so. */
+function unmetRules(fleet: Fleet, shape: Shape, classes: readonly NodeClass[]): string[] {
+  const { constraints, capabilities } = shape.demand;
+  const values = (label: string): (string | undefined)[] =>
+    label === 'node' ? nodeNames(fleet) : classes.map((cls) => labelOf(cls, label));
+  const unmet = constraints
+    .filter((rule) => !values(rule.label).some((value) => satisfies(value, rule)))
+    .map((rule) => ruleText(rule, values(rule.label)));
+  for (const capability of capabilities)
+    if (!classes.some((cls) => cls.capabilities.includes(capability)))
+      unmet.push(`no node has the capability ${capability}`);
+  if (unmet.length > 0 || classes.some((cls) => meetsRules(shape.demand, cls))) return unmet;
+  return ['no node matches all constraints together'];
+}
+
+function nodeNames(fleet: Fleet): string[] {
+  return [...fleet.slots.values()]
+    .map((slot) => fleet.facts[slot]!)
+    .filter((facts) => facts.state === 'ready' || facts.state === 'silent')
+    .map((facts) => facts.name);
+}
+
+function ruleText(rule: Constraint, values: readonly (string | undefined)[]): string {
+  const known = listed(values.filter((value) => value !== undefined));
+  switch (rule.op) {
+    case 'in':
+      return `label ${rule.label}=${rule.values.join('|')} exists on no node; ${known ? `values are ${known}` : 'no node has that label'}`;
+    case 'exists':
+      return `label ${rule.label} exists on no node`;
+    case 'not-in':
+      return `every node has label ${rule.label} with an excluded value; values are ${known}`;
+    case 'absent':
+      return `every node has label ${rule.label}; values are ${known}`;
+  }
+}
+
+/** At most this many values are named; more would bury the sentence. */
+const listedMax = 8;
+
+function listed(values: readonly string[]): string {
+  const distinct = [...new Set(values)].sort(compareText);
+  const shown = distinct.slice(0, listedMax).join(', ');
+  return distinct.length > listedMax ? `${shown} and ${distinct.length - listedMax} more` : shown;
+}
+
+function forOption(
+  demand: JobDemand,
+  group: GroupDemand,
+  accelerator: AcceleratorDemand | null,
+  option: number,
+  classes: readonly NodeClass[],
+): string[] {
+  const lacks = classes.map((cls) => matchClass(demand, group, option, cls));
+  const of = (lack: string): NodeClass[] => classes.filter((_, i) => lacks[i] === lack);
+  // The last lack that any class got to is the one to lift: those classes are nearest.
+  if (of('memory-total').length > 0)
+    return [`at most ${formatMib(most(of('memory-total'), (cls) => cls.memoryMib))} of memory on one node`];
+  if (of('cpu-total').length > 0)
+    return [`at most ${formatMilli(most(of('cpu-total'), (cls) => cls.cpuMilli))} cores on one node`];
+  if (accelerator === null) return [];
+  if (of('device-count').length > 0) {
+    const count = most(of('device-count'), (cls) => matching(cls, accelerator));
+    const what = accelerator.model ?? accelerator.kind;
+    return [`at most ${count} ${what} on one node; ask for ${count} or fewer per task`];
+  }
+  return of('device-model').length > 0
+    ? [
+        deviceText(
+          accelerator,
+          classes.flatMap((cls) => cls.devices),
+        ),
+      ]
+    : [];
+}
+
+function deviceText(wanted: AcceleratorDemand, devices: readonly ClassDevice[]): string {
+  const kinds = listed(devices.map((device) => device.kind));
+  const such = devices.filter((device) => device.kind === wanted.kind);
+  if (devices.length === 0) return `no node has accelerators`;
+  if (such.length === 0) return `no accelerator of kind "${wanted.kind}"; the fleet has ${kinds}`;
+  const model = such.filter((device) => wanted.model === null || device.model === wanted.model);
+  if (model.length === 0)
+    return `no accelerator model "${wanted.model}"; the fleet has ${listed(such.map((device) => device.model))}`;
+  const largest = most(model, (device) => device.memoryMib);
+  return `at most ${formatMib(largest)} on one ${wanted.model ?? wanted.kind}`;
+}
+
+function matching(cls: NodeClass, accelerator: AcceleratorDemand): number {
+  return cls.devices.filter((device) => isSuch(device, accelerator)).length;
+}
+
+function most<T>(items: readonly T[], amount: (item: T) => number): number {
+  return items.reduce((max, item) => Math.max(max, amount(item)), 0);
+}

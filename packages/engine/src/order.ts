@@ -1,0 +1,32 @@
+// The one total order of everything the engine chooses between. No decision rests on anything else.
+//
+// Jobs:   tier rank (higher first), priority (higher first), submit sequence, job id.
+//         Jobs of equal project, tier, priority and demand share an entry; an entry stands where its first job stands.
+//         Once one job of a shape does not fit, all jobs of that shape wait for the rest of the cycle, so that a later job
+//         never passes an earlier one that asks the same. Jobs of other shapes go on (there is no reservation yet).
+// Nodes:  of those that hold the most of the tasks still to place, the one with the least left over afterwards: devices
+//         (of all kinds) first, then cores, then memory; then the lowest node id. See fit.ts.
+// Groups: inside one gang, by devices a task (more first), then as written; ranks follow the written order all the same.
+// Alternatives: as written; earlier groups keep their preference longest. See shape.ts.
+// Devices and ports: devices.ts, and the lowest free port.
+// Texts compare by code units.
+import type { JobTable } from './jobs.ts';
+
+export function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** First in, first out; the order of jobs that differ in nothing else. */
+export function compareSubmitted(jobs: JobTable, a: number, b: number): number {
+  return jobs.submitted[a]! - jobs.submitted[b]! || (a === b ? 0 : compareText(jobs.ids[a]!, jobs.ids[b]!));
+}
+
+/** Where a tier and a priority stand; jobs of equal standing are served first come, first served. */
+export interface Standing {
+  readonly rank: number;
+  readonly priority: number;
+}
+
+export function compareStanding(a: Standing, b: Standing): number {
+  return b.rank - a.rank || b.priority - a.priority;
+}

@@ -1,0 +1,168 @@
+// A request shape is a demand in canonical form, interned: jobs that ask the same share one shape, and what can be said
+// of a demand (which classes match, whether it fits now, whether it ever could) is worked out and kept once a shape.
+import { type Constraint, canonicalJson, type GroupDemand, invariant, type JobDemand } from '@muster/model';
+import type { ClassTable } from './classes.ts';
+import { type ClassFit, matchClass } from './match.ts';
+import type { Reason } from './reason.ts';
+import type { SortedInts } from './sorted-ints.ts';
+
+/** One alternative of one group: its devices, and the classes where a task of it could ever run. */
+export interface Option {
+  readonly count: number;
+  fits: readonly ClassFit[];
+}
+
+export interface ShapeGroup {
+  readonly demand: GroupDemand;
+  /** In the written order; a group without devices has one option of none. */
+  readonly options: readonly Option[];
+}
+
+export interface Shape {
+  readonly id: number;
+  readonly key: string;
+  readonly demand: JobDemand;
+  readonly groups: readonly ShapeGroup[];
+  /** Choices of one option a group, in the order they are tried. */
+  readonly combinations: readonly (readonly number[])[];
+  /** Constraints on the `node` label, which no class can answer. */
+  readonly nodeRules: readonly Constraint[];
+  /** The generation of classes that `fits` were made for. */
+  matchedAt: number;
+  /** Entries of this shape with waiting jobs, first in the order first. */
+  readonly entries: SortedInts;
+  /** How many entries refer to it, waiting or not. */
+  uses: number;
+  /** Set when its first waiting job was found not to fit and nothing that could help has happened since. */
+  blocked: Reason | null;
+  /** The binding reason last told to its entries; new entries are told by themselves. */
+  told: string | null;
+  /** The generation of nodes that `impossible` was found at; -1 for never. */
+  judgedAt: number;
+  impossible: Reason | null;
+}
+
+/** More choices than this are not tried: eight alternatives in each of two groups. */
+export const maxCombinations = 64;
+
+/** One demand is written in few orders of its members; more are not remembered. */
+const textsMax = 4;
+
+export class ShapeTable {
+  readonly #byKey = new Map<string, Shape>();
+  #nextId = 0;
+  /** Plain JSON of demands seen, which is far cheaper than the canonical form, to their shapes. */
+  readonly #byText = new Map<string, Shape>();
+  readonly #texts = new Map<Shape, string[]>();
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  /** In no order that a decision may rest on. */
+  all(): IterableIterator<Shape> {
+    return this.#byKey.values();
+  }
+
+  intern(demand: JobDemand, entriesOf: () => SortedInts): Shape {
+    const text = JSON.stringify(demand);
+    const known = this.#byText.get(text);
+    if (known) return known;
+    const key = canonicalJson(demand);
+    let shape = this.#byKey.get(key);
+    if (!shape) {
+      shape = makeShape(this.#nextId++, key, demand, entriesOf());
+      this.#byKey.set(key, shape);
+    }
+    this.#remember(text, shape);
+    return shape;
+  }
+
+  release(shape: Shape): void {
+    shape.uses--;
+    invariant(shape.uses >= 0, `shape ${shape.id} is used less than never`);
+    if (shape.uses > 0) return;
+    this.#byKey.delete(shape.key);
+    for (const text of this.#texts.get(shape) ?? []) this.#byText.delete(text);
+    this.#texts.delete(shape);
+  }
+
+  #remember(text: string, shape: Shape): void {
+    const texts = this.#texts.get(shape) ?? [];
+    if (texts.length === textsMax) return;
+    texts.push(text);
+    this.#texts.set(shape, texts);
+    this.#byText.set(text, shape);
+  }
+
+  /** A copy whose shapes have the lists `entriesOf` makes of theirs; `found` tells which shape became which. */
+  copy(entriesOf: (entries: SortedInts) => SortedInts, found: Map<Shape, Shape>): ShapeTable {
+    const other = new ShapeTable();
+    other.#nextId = this.#nextId;
+    for (const [key, shape] of this.#byKey) {
+      const groups = shape.groups.map((group) => ({
+        ...group,
+        options: group.options.map((option) => ({ ...option })),
+      }));
+      const twin = { ...shape, groups, entries: entriesOf(shape.entries) };
+      other.#byKey.set(key, twin);
+      found.set(shape, twin);
+    }
+    return other;
+  }
+}
+
+export function makeShape(id: number, key: string, demand: JobDemand, entries: SortedInts): Shape {
+  const groups = demand.groups.map((group) => ({
+    demand: group,
+    options:
+      group.accelerators.length === 0
+        ? [{ count: 0, fits: [] }]
+        : group.accelerators.map(({ count }) => ({ count, fits: [] })),
+  }));
+  return {
+    id,
+    key,
+    demand,
+    groups,
+    combinations: combinationsOf(groups),
+    nodeRules: demand.constraints.filter((constraint) => constraint.label === 'node'),
+    matchedAt: -1,
+    entries,
+    uses: 0,
+    blocked: null,
+    told: null,
+    judgedAt: -1,
+    impossible: null,
+  };
+}
+
+/** The last group's choice moves fastest, so that earlier groups keep their preference longest. */
+function combinationsOf(groups: readonly ShapeGroup[]): number[][] {
+  const combinations: number[][] = [];
+  const choice = groups.map(() => 0);
+  while (combinations.length < maxCombinations) {
+    combinations.push([...choice]);
+    let g = groups.length - 1;
+    while (g >= 0 && choice[g]! + 1 === groups[g]!.options.length) choice[g--] = 0;
+    if (g < 0) break;
+    choice[g]!++;
+  }
+  return combinations;
+}
+
+/** Brings the lists of matching classes up to date. */
+export function matchShape(shape: Shape, classes: ClassTable): void {
+  if (shape.matchedAt === classes.generation) return;
+  shape.matchedAt = classes.generation;
+  for (const group of shape.groups) {
+    for (const [o, option] of group.options.entries()) {
+      const fits: ClassFit[] = [];
+      for (const cls of classes.all()) {
+        const match = matchClass(shape.demand, group.demand, o, cls);
+        if (typeof match !== 'string') fits.push(match);
+      }
+      option.fits = fits;
+    }
+  }
+}

@@ -1,0 +1,65 @@
+// Equal for equal states, however they came about: a sum of the hashes of jobs, nodes and runs, which no slot number and no
+// history can enter. What a node's runs take is hashed beside the runs themselves, so that a slip in the sums shows.
+import { canonicalJson, type NodeFacts } from '@muster/model';
+import type { Fleet } from './fleet.ts';
+import { Hasher, SetHasher } from './hash.ts';
+import type { State } from './state.ts';
+
+export function stateHash(state: State): string {
+  const hasher = new Hasher().number(state.sequence).number(state.policyVersion);
+  hasher.text(canonicalJson(state.policy));
+  hashJobs(state).into(hasher);
+  hashNodes(state.fleets.live).into(hasher);
+  const runs = new SetHasher();
+  for (const run of state.runs.values()) runs.add(new Hasher().text(canonicalJson(run)));
+  runs.into(hasher);
+  return hasher.digest();
+}
+
+function hashJobs({ jobs, queue }: State): SetHasher {
+  const set = new SetHasher();
+  for (const [id, job] of jobs.slots) {
+    const { project, tier, priority, shape } = queue.entryOf(job);
+    const hasher = new Hasher().text(id).number(jobs.version[job]!).number(jobs.state[job]!);
+    hasher.text(project).text(tier).number(priority).text(shape.key);
+    hasher.number(jobs.attempt[job]!).number(jobs.submitted[job]!).number(jobs.notBeforeMs[job]!);
+    hasher.text(canonicalJson([jobs.failures(job), jobs.avoid(job), jobs.heldBy(job)]));
+    set.add(hasher);
+  }
+  return set;
+}
+
+function hashNodes(fleet: Fleet): SetHasher {
+  const set = new SetHasher();
+  for (const [id, slot] of fleet.slots) {
+    const facts = fleet.facts[slot]!;
+    if (facts.state === 'removed') continue;
+    const hasher = new Hasher().text(id).text(nodeText(facts));
+    hasher.number(fleet.usedCpu[slot]!).number(fleet.usedMemory[slot]!);
+    hasher.number(fleet.freeCpu[slot]!).number(fleet.freeMemory[slot]!).number(fleet.freeDevices[slot]!);
+    hasher.number(fleet.runs[slot]!).number(fleet.exclusive[slot]!);
+    for (let word = 0; word < fleet.maskStride; word++) {
+      const taken = fleet.taken[slot * fleet.maskStride + word]!;
+      if (taken !== 0) hasher.number(word).number(taken);
+    }
+    for (const port of fleet.ports[slot]!) hasher.number(port);
+    set.add(hasher);
+  }
+  return set;
+}
+
+/** What the engine reads of a node, and nothing else: an address or a device's own id changes no decision. */
+function nodeText({ name, cluster, pool, generation, state, drain, inventory }: NodeFacts): string {
+  const { cpuMilli, memoryMib, labels, ports } = inventory;
+  const devices = inventory.devices.map(({ index, kind, model, memoryMib: mib }) => [
+    index,
+    kind,
+    model,
+    mib,
+  ]);
+  const capabilities = [...inventory.capabilities].sort();
+  return canonicalJson([
+    [name, cluster, pool, generation, state, drain !== null],
+    [cpuMilli, memoryMib, labels, ports, devices, capabilities],
+  ]);
+}

@@ -1,0 +1,100 @@
+// Everything the engine remembers. Logical state is what the events said (jobs, nodes, runs, policy); the rest (index,
+// blocked shapes, what was told, the clock's last reading) is derived from it or a cache, and no part of the state hash.
+import { type EngineRows, invariant, type Policy, type RunFacts, type RunId } from '@muster/model';
+import { ClassTable } from './classes.ts';
+import { Fleet } from './fleet.ts';
+import { JobTable } from './jobs.ts';
+import { Queue } from './queue.ts';
+import { Fleets } from './verdict.ts';
+
+export interface State {
+  sequence: number;
+  policyVersion: number;
+  policy: Policy;
+  readonly fleets: Fleets;
+  readonly jobs: JobTable;
+  readonly queue: Queue;
+  readonly runs: Map<RunId, RunFacts>;
+  /** The latest time seen by `decide`; a job once due stays due. */
+  clockMs: number;
+  /** Classes on which capacity was given back since the last cycle. */
+  readonly freed: Set<number>;
+  /** Set when a node changed in any way since the last cycle: every shape is looked at again. */
+  nodesChanged: boolean;
+}
+
+export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'policyVersion'>): State {
+  const jobs = new JobTable();
+  return {
+    sequence: rows.sequence,
+    policyVersion: rows.policyVersion,
+    policy: rows.policy,
+    fleets: new Fleets(new Fleet(new ClassTable())),
+    jobs,
+    queue: new Queue(jobs, rows.policy),
+    runs: new Map(),
+    clockMs: 0,
+    freed: new Set(),
+    nodesChanged: true,
+  };
+}
+
+export function copyState(state: State): State {
+  const jobs = state.jobs.copy();
+  const { live } = state.fleets;
+  return {
+    ...state,
+    fleets: new Fleets(live.copy(live.classes.copy())),
+    jobs,
+    queue: state.queue.copy(jobs),
+    runs: new Map(state.runs),
+    freed: new Set(state.freed),
+  };
+}
+
+/** A run takes what its tasks say. `strict` refuses more than is free; rows may hold more after an inventory shrank. */
+export function startRun(state: State, run: RunFacts, strict: boolean): void {
+  invariant(!state.runs.has(run.run), `run ${run.run} is planned twice`);
+  const fleet = state.fleets.live;
+  state.runs.set(run.run, run);
+  const seen = new Set<number>();
+  for (const task of run.tasks) {
+    const slot = fleet.slotOf(task.node);
+    const position = fleet.begin(slot);
+    if (!seen.has(slot)) fleet.enterRun(slot, run.exclusive);
+    if (strict) {
+      const fits = fleet.freeCpu[slot]! >= task.cpuMilli && fleet.freeMemory[slot]! >= task.memoryMib;
+      const count = fleet.facts[slot]!.inventory.devices.length;
+      const real = task.devices.every((index) => index < count);
+      invariant(fits && real, `run ${run.run} takes more of ${task.node} than is free`);
+    }
+    fleet.takeTask(slot, task.cpuMilli, task.memoryMib, task.devices);
+    fleet.end(slot, position);
+    seen.add(slot);
+  }
+  const first = run.tasks.find((task) => task.rank === 0);
+  invariant(first, `run ${run.run} has no rank 0`);
+  fleet.takePort(fleet.slotOf(first.node), run.port);
+}
+
+/** Everything the run held is free again. */
+export function endRun(state: State, id: RunId): void {
+  const run = state.runs.get(id);
+  invariant(run, `unknown run ${id} ended`);
+  const fleet = state.fleets.live;
+  state.runs.delete(id);
+  const first = run.tasks.find((task) => task.rank === 0)!;
+  fleet.releasePort(fleet.slotOf(first.node), run.port);
+  const slots = new Set<number>();
+  for (const task of run.tasks) {
+    const slot = fleet.slotOf(task.node);
+    const position = fleet.begin(slot);
+    fleet.releaseTask(slot, task.cpuMilli, task.memoryMib, task.devices);
+    fleet.end(slot, position);
+    slots.add(slot);
+  }
+  for (const slot of slots) {
+    state.freed.add(fleet.classOf[slot]!);
+    fleet.leaveRun(slot);
+  }
+}

@@ -1,0 +1,206 @@
+// A tiny world around an engine: it keeps the rows a store would keep, turns plans into the events a store would log, and
+// feeds them back. No faults and no time of its own; the tests choose what happens.
+import {
+  defaultPolicy,
+  type EngineRows,
+  type EventBody,
+  type Failures,
+  invariant,
+  type JobFacts,
+  type JobId,
+  type JobState,
+  type LogEvent,
+  type NodeFacts,
+  type NodeId,
+  noFailures,
+  type Plan,
+  type PlanUnit,
+  type Policy,
+  type RunFacts,
+  type RunId,
+  type RunResult,
+} from '@muster/model';
+import type { Engine, LoadEngine } from '../engine.ts';
+
+type LiveState = Exclude<JobState, { state: 'ended' }>;
+type JobRow = JobFacts & { state: LiveState; version: number; submittedSequence: number };
+
+const lost: RunResult = {
+  outcome: 'failed',
+  class: 'infrastructure',
+  code: null,
+  signal: null,
+  reason: { code: 'node-lost', message: 'gone' },
+  rank: null,
+  node: null,
+};
+
+export class World {
+  readonly engine: Engine;
+  readonly log: LogEvent[] = [];
+  readonly nodes = new Map<NodeId, NodeFacts>();
+  readonly jobs = new Map<JobId, JobRow>();
+  readonly runs = new Map<RunId, RunFacts>();
+  nowMs = 1000;
+  #sequence = 0;
+  #policy: Policy = defaultPolicy;
+  #policyVersion = 1;
+  readonly #load: LoadEngine;
+
+  constructor(load: LoadEngine, ...nodes: NodeFacts[]) {
+    this.#load = load;
+    this.engine = load(this.rows());
+    for (const node of nodes) this.join(node);
+  }
+
+  /** What a store would hand out in one snapshot; given in reverse, because rows come in no particular order. */
+  rows(): EngineRows {
+    return {
+      sequence: this.#sequence,
+      policyVersion: this.#policyVersion,
+      policy: this.#policy,
+      nodes: [...this.nodes.values()].reverse(),
+      jobs: [...this.jobs.values()].reverse(),
+      runs: [...this.runs.values()].reverse(),
+    };
+  }
+
+  rebuilt(): Engine {
+    return this.#load(this.rows());
+  }
+
+  tell(body: EventBody): void {
+    this.#sequence++;
+    const event = { sequence: this.#sequence, atMs: this.nowMs, body };
+    this.log.push(event);
+    this.engine.apply(event);
+  }
+
+  join(node: NodeFacts): void {
+    const kind = this.nodes.has(node.node) ? 'node.changed' : 'node.joined';
+    this.nodes.set(node.node, node);
+    this.tell({ kind, ...node });
+  }
+
+  setNode(id: NodeId, state: 'ready' | 'silent' | 'lost' | 'removed'): void {
+    const node = this.nodes.get(id)!;
+    if (state === 'removed') this.nodes.delete(id);
+    else this.nodes.set(id, { ...node, state });
+    const { name } = node;
+    if (state === 'lost')
+      this.tell({ kind: 'node.lost', node: id, name, reason: { code: 'gone', message: '' } });
+    else this.tell({ kind: `node.${state}`, node: id, name });
+  }
+
+  drain(id: NodeId, draining: boolean): void {
+    const node = this.nodes.get(id)!;
+    const drain = draining ? { by: 'ada', reason: 'repair', sinceMs: this.nowMs } : null;
+    this.nodes.set(id, { ...node, drain });
+    if (drain) this.tell({ kind: 'node.drained', node: id, name: node.name, drain });
+    else this.tell({ kind: 'node.undrained', node: id, name: node.name, by: 'ada' });
+  }
+
+  submit(facts: JobFacts, held = false): void {
+    const waiting = { attempt: 1, sinceMs: this.nowMs, notBeforeMs: 0, failures: noFailures, avoid: [] };
+    const state: LiveState = held
+      ? { state: 'held', by: 'ada', ...waiting }
+      : { state: 'queued', ...waiting };
+    this.jobs.set(facts.job, { ...facts, state, submittedSequence: this.#sequence + 1 });
+    this.tell({ kind: 'job.submitted', by: 'ada', held, ...facts });
+  }
+
+  hold(id: JobId): void {
+    const { state } = this.jobs.get(id)!;
+    invariant(state.state === 'queued', 'only a queued job is held');
+    const version = this.#setState(id, { ...state, state: 'held', by: 'bob' });
+    this.tell({ kind: 'job.held', job: id, version, by: 'bob' });
+  }
+
+  release(id: JobId): void {
+    const { state } = this.jobs.get(id)!;
+    invariant(state.state === 'held', 'only a held job is released');
+    const { by: _, ...rest } = state;
+    const version = this.#setState(id, { ...rest, state: 'queued' });
+    this.tell({ kind: 'job.released', job: id, version, by: 'bob' });
+  }
+
+  /** Cancels a job that has not started. */
+  cancel(id: JobId): void {
+    const version = this.jobs.get(id)!.version + 1;
+    this.jobs.delete(id);
+    this.tell({ kind: 'job.ended', job: id, version, result: { outcome: 'succeeded' } });
+  }
+
+  setPolicy(policy: Policy): void {
+    this.#policy = policy;
+    this.#policyVersion++;
+    this.tell({ kind: 'policy.changed', version: this.#policyVersion, policy, by: 'ada' });
+  }
+
+  decide(): Plan {
+    return this.engine.decide(this.nowMs);
+  }
+
+  /** Applies the units that `keep` says, as commitPlan would. */
+  commit(plan: Plan, keep: (unit: PlanUnit) => boolean = () => true): void {
+    for (const unit of plan.units) {
+      if (keep(unit)) this.#start(unit);
+      else this.tell({ kind: 'plan.dropped', job: unit.job, run: unit.run, refusal: 'job-changed' });
+    }
+  }
+
+  cycle(): Plan {
+    const plan = this.decide();
+    this.commit(plan);
+    return plan;
+  }
+
+  running(id: RunId): void {
+    const { job } = this.runs.get(id)!;
+    const { state } = this.jobs.get(job)!;
+    if (state.state !== 'starting') return;
+    const version = this.#setState(job, { ...state, state: 'running', startedMs: this.nowMs });
+    this.tell({ kind: 'run.running', run: id, job, version });
+  }
+
+  finish(id: RunId): void {
+    const { job } = this.#endRun(id, { outcome: 'succeeded' });
+    const version = this.jobs.get(job)!.version + 1;
+    this.jobs.delete(job);
+    this.tell({ kind: 'job.ended', job, version, result: { outcome: 'succeeded' } });
+  }
+
+  /** The run failed and its job waits again. */
+  requeue(id: RunId, delayMs = 0, avoid: readonly NodeId[] = []): void {
+    const { job, attempt } = this.#endRun(id, lost);
+    const before = this.jobs.get(job)!.state.failures;
+    const failures: Failures = { ...before, infrastructure: before.infrastructure + 1 };
+    const notBeforeMs = delayMs === 0 ? 0 : this.nowMs + delayMs;
+    const waiting = { attempt: attempt + 1, notBeforeMs, failures, avoid };
+    const version = this.#setState(job, { state: 'queued', sinceMs: this.nowMs, ...waiting });
+    this.tell({ kind: 'job.requeued', job, version, because: lost, ...waiting });
+  }
+
+  #start(unit: PlanUnit): void {
+    const { run, job, attempt, exclusive, tasks, port } = unit;
+    const { state } = this.jobs.get(job)!;
+    const { failures, avoid } = state;
+    const facts = { run, job, attempt, exclusive, tasks, port };
+    this.runs.set(run, facts);
+    const version = this.#setState(job, { state: 'starting', attempt, run, failures, avoid });
+    this.tell({ kind: 'run.planned', epoch: 1, version, ...facts });
+  }
+
+  #endRun(id: RunId, result: RunResult): RunFacts {
+    const run = this.runs.get(id)!;
+    this.runs.delete(id);
+    this.tell({ kind: 'run.ended', run: id, job: run.job, result });
+    return run;
+  }
+
+  #setState(id: JobId, state: LiveState): number {
+    const row = this.jobs.get(id)!;
+    this.jobs.set(id, { ...row, state, version: row.version + 1 });
+    return row.version + 1;
+  }
+}

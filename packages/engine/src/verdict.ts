@@ -1,0 +1,89 @@
+// Why a shape does not start now: it could never (impossible), or there is no room (waits). Made on the state as it is,
+// before any plan; whether jobs ahead took the room in the same plan is for the caller to see (make-plan.ts).
+import type { ImpossibleReason, Verdict } from '@muster/model';
+import { Attempt, type Progress, place, undo } from './fit.ts';
+import type { Fleet } from './fleet.ts';
+import { countLacks } from './lacks.ts';
+import { nearestPossible } from './nearest.ts';
+import { type Reason, reasonOf } from './reason.ts';
+import { matchShape, type Shape } from './shape.ts';
+
+/** The live fleet, and the same fleet empty, made when first asked for and kept while no node changes what it has. */
+export class Fleets {
+  readonly live: Fleet;
+  #empty: Fleet | null = null;
+
+  constructor(live: Fleet) {
+    this.live = live;
+  }
+
+  get empty(): Fleet {
+    if (this.#empty?.existence !== this.live.existence) this.#empty = this.live.emptied();
+    return this.#empty!;
+  }
+}
+
+/** Whether the shape fits the fleet as it stands. Changes nothing. */
+export function fitsNow(fleets: Fleets, shape: Shape): boolean {
+  matchShape(shape, fleets.live.classes);
+  return fits(fleets.live, shape);
+}
+
+/** The reason why a shape that does not fit now does not. */
+export function whyNot(fleets: Fleets, shape: Shape): Reason {
+  matchShape(shape, fleets.live.classes);
+  return whyNever(fleets, shape) ?? reasonOf(noRoom(fleets.live, shape));
+}
+
+/** The reason why a shape could not even start on the empty fleet; kept until a node changes what it has. */
+function whyNever(fleets: Fleets, shape: Shape): Reason | null {
+  if (shape.judgedAt === fleets.live.existence) return shape.impossible;
+  shape.judgedAt = fleets.live.existence;
+  shape.impossible = fits(fleets.empty, shape) ? null : reasonOf(impossible(fleets.empty, shape));
+  return shape.impossible;
+}
+
+function fits(fleet: Fleet, shape: Shape): boolean {
+  const placement = place(fleet, shape, []);
+  if (placement) undo(fleet, placement);
+  return placement !== null;
+}
+
+function noRoom(fleet: Fleet, shape: Shape): Verdict {
+  return { kind: 'waits', reasons: [{ code: 'no-room', ...furthest(fleet, shape) }] };
+}
+
+function impossible(fleet: Fleet, shape: Shape): Verdict {
+  const found = furthest(fleet, shape);
+  const code: ImpossibleReason['code'] =
+    fleet.existing === 0 ? 'no-nodes' : found.tasksFit === 0 ? 'no-node-fits' : 'gang-too-large';
+  const nearest = nearestPossible(fleet, shape, found.groupIndex, found.tasksFit);
+  const { groupIndex: _, ...rest } = found;
+  return { kind: 'impossible', reasons: [{ code, ...rest }], nearest };
+}
+
+/** The combination that came furthest, the first of equals, and what nodes lack for the next task of it. */
+function furthest(fleet: Fleet, shape: Shape) {
+  let best: readonly number[] = [];
+  let bestProgress: Progress | null = null;
+  for (const combination of shape.combinations) {
+    const attempt = new Attempt(fleet, shape, new Set());
+    const progress = attempt.run(combination);
+    undo(fleet, attempt.placement);
+    if (bestProgress && !isFurther(progress, bestProgress)) continue;
+    best = combination;
+    bestProgress = progress;
+  }
+  const attempt = new Attempt(fleet, shape, new Set());
+  const { group, tasksFit } = attempt.run(best);
+  const own = new Set(attempt.placement.picks.map((pick) => pick.slot));
+  const needsPort = group === 0 && attempt.placement.port < 0;
+  const lacks = countLacks(fleet, { shape, group, needsPort, own });
+  undo(fleet, attempt.placement);
+  const { name, tasks } = shape.groups[group]!.demand;
+  return { group: name, groupIndex: group, tasks, tasksFit, nodes: fleet.existing, lacks };
+}
+
+function isFurther(a: Progress, b: Progress): boolean {
+  return a.placed > b.placed || (a.placed === b.placed && a.tasksFit > b.tasksFit);
+}
