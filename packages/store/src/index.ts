@@ -1,1 +1,4 @@
 export * from './contract.ts';
+export { type Embedded, type EmbeddedOptions, startEmbedded } from './embedded/start-embedded.ts';
+export { type OpenOptions, openStore, type PgStore } from './open-store.ts';
+export type { AuditCheck } from './pg/audit.ts';

@@ -1,0 +1,260 @@
+// Connections, and the one way to write: `Database.write` runs a body in a transaction, appends its events as the last
+// statement, commits, and tells apart "did not happen" from "nobody knows".
+//
+// Timeouts are set inside each transaction (SET LOCAL), because a pooler in transaction mode would lose session settings. A transaction of a paused
+// process holds row locks, the leader's among them, so idle ones are ended by the server well within the takeover time.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { InvariantError } from '@muster/model';
+import pg from 'pg';
+import { appendEvents, type NewEvent, readHead } from './event-log.ts';
+import { CommitUnknown, failureOf, translated } from './failure.ts';
+
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly log?: (line: string) => void;
+  readonly maxConnections?: number;
+  readonly connectTimeoutMs?: number;
+  readonly statementTimeoutMs?: number;
+}
+
+/** Named, so that the server plans it once a connection. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface Reader {
+  query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+export interface Tx extends Reader {
+  /** Database time when the transaction began. */
+  readonly nowMs: number;
+  /** The leader's epoch; a transaction that took it (`fenced`) keeps any takeover waiting until it is over. */
+  readonly epoch: number;
+  /** Goes into the log as the last statement before COMMIT, in the order given. */
+  append(events: readonly NewEvent[]): void;
+  /** The body's own last statement extended the log to this sequence. */
+  appended(sequence: number): void;
+}
+
+export interface Written<T> {
+  readonly value: T;
+  readonly sequence: number;
+}
+
+export interface WriteOptions {
+  /** Takes the leader's row first, for everything that may write outbox rows or decide. */
+  readonly fenced?: boolean;
+  /** The caller does not care for the sequence when nothing was appended. */
+  readonly anySequence?: boolean;
+}
+
+const idleTimeoutMs = 8000;
+const attempts = 8;
+const int8 = 20;
+
+export class Database {
+  readonly pool: pg.Pool;
+  readonly #timeoutMs: number;
+  readonly #onAppended: (sequence: number) => void;
+  readonly #makePartitions: () => Promise<void>;
+  #sequence = 0;
+  #closed = false;
+
+  constructor(
+    options: DatabaseOptions,
+    hooks: { onAppended: (sequence: number) => void; makePartitions: () => Promise<void> },
+  ) {
+    this.#timeoutMs = options.statementTimeoutMs ?? 15_000;
+    this.#onAppended = hooks.onAppended;
+    this.#makePartitions = hooks.makePartitions;
+    this.pool = new pg.Pool(poolConfig(options, this.#timeoutMs));
+    // An idle connection that breaks is replaced by the next caller.
+    this.pool.on('error', (error) => options.log?.(`a database connection was lost: ${error.message}`));
+  }
+
+  async query<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+    try {
+      const result = await this.pool.query({ ...statement, values: [...values] });
+      return result.rows as Row[];
+    } catch (error) {
+      throw translated(error);
+    }
+  }
+
+  /** Several reads of one moment. */
+  async snapshot<T>(body: (reader: Reader) => Promise<T>): Promise<T> {
+    return this.#connected(async (client) => {
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const value = await body(readerOf(client));
+      await client.query('COMMIT');
+      return value;
+    });
+  }
+
+  /** Runs the body again, from the start, after a deadlock or serialization failure. Throws CommitUnknown. */
+  async write<T>(body: (tx: Tx) => Promise<T>, options: WriteOptions = {}): Promise<Written<T>> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#connected((client) => this.#transaction(client, body, options));
+      } catch (error) {
+        if (error instanceof Again && attempt < attempts) {
+          if (error.partition) await this.#makePartitions();
+          else await sleep(Math.random() * 4 ** Math.min(attempt, 4));
+          continue;
+        }
+        throw error instanceof Again ? translated(error.cause) : error;
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.pool.end();
+  }
+
+  async #connected<T>(body: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    let client: pg.PoolClient;
+    try {
+      client = await this.pool.connect();
+    } catch (error) {
+      throw translated(error);
+    }
+    let broken = true;
+    try {
+      const value = await body(client);
+      broken = false;
+      return value;
+    } catch (error) {
+      if (error instanceof Again || error instanceof CommitUnknown) throw error;
+      broken = !(await rolledBack(client, error));
+      if (isRedo(error)) throw new Again(error);
+      throw translated(error);
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  async #transaction<T>(
+    client: pg.PoolClient,
+    body: (tx: Tx) => Promise<T>,
+    options: WriteOptions,
+  ): Promise<Written<T>> {
+    const { nowMs, epoch } = await begin(client, this.#timeoutMs, options.fenced === true);
+    const events: NewEvent[] = [];
+    const reader = readerOf(client);
+    let own: number | null = null;
+    const value = await body({
+      ...reader,
+      nowMs,
+      epoch,
+      append: (more) => {
+        for (const event of more) events.push(event);
+      },
+      appended: (sequence) => {
+        own = sequence;
+      },
+    });
+    const sequence = own ?? (await this.#appended(reader, events, options.anySequence === true));
+    await commit(client);
+    if (own !== null || events.length > 0) {
+      this.#sequence = Math.max(this.#sequence, sequence);
+      this.#onAppended(sequence);
+    }
+    return { value, sequence };
+  }
+
+  async #appended(reader: Reader, events: readonly NewEvent[], anySequence: boolean): Promise<number> {
+    if (events.length > 0) return appendEvents(reader, events);
+    return anySequence ? this.#sequence : readHead(reader);
+  }
+}
+
+/** Thrown inside a body to start over: what it had locked was not enough. */
+export class Redo extends Error {
+  override readonly name = 'Redo';
+}
+
+class Again extends Error {
+  readonly partition: boolean;
+
+  constructor(cause: unknown) {
+    super('again', { cause });
+    this.partition = failureOf(cause) === 'no-partition';
+  }
+}
+
+function isRedo(error: unknown): boolean {
+  if (error instanceof Redo) return true;
+  const failure = failureOf(error);
+  return failure === 'again' || failure === 'no-partition';
+}
+
+function poolConfig(options: DatabaseOptions, timeoutMs: number): pg.PoolConfig {
+  return {
+    connectionString: options.url,
+    max: options.maxConnections ?? 12,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 5000,
+    // The server ends a slow statement first; this one is for a server that has stopped answering at all.
+    query_timeout: timeoutMs + 5000,
+    keepAlive: true,
+    pipeline: true,
+    application_name: 'muster',
+    types: { getTypeParser },
+  } as pg.PoolConfig;
+}
+
+/** Our bigints are times, counters and amounts below 2^53. */
+function getTypeParser(oid: number, format?: unknown): unknown {
+  if (oid === int8) return Number;
+  return pg.types.getTypeParser(oid, format as 'text');
+}
+
+function readerOf(client: pg.PoolClient): Reader {
+  // Statements are sent one behind the other without waiting. When one fails, those behind it fail too ("transaction is
+  // aborted"), and which of them a caller sees first is chance; the first failure is the one that tells something.
+  let first: { readonly error: unknown } | null = null;
+  return {
+    async query<Row>(statement: Statement, values: readonly unknown[] = []) {
+      try {
+        const result = await client.query({ ...statement, values: [...values] });
+        return result.rows as Row[];
+      } catch (error) {
+        first ??= { error };
+        throw first.error;
+      }
+    },
+  };
+}
+
+async function begin(client: pg.PoolClient, timeoutMs: number, fenced: boolean) {
+  const text = `BEGIN; SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}; SELECT now_ms() AS "nowMs", ${fenced ? 'epoch FROM leader FOR KEY SHARE' : '0::bigint AS epoch'}`;
+  const results = (await client.query(text)) as unknown as pg.QueryResult[];
+  return results[3]?.rows[0] as { nowMs: number; epoch: number };
+}
+
+async function commit(client: pg.PoolClient): Promise<void> {
+  let command: string;
+  try {
+    command = (await client.query('COMMIT')).command;
+  } catch (error) {
+    // An answer that says no is an answer: the server rolled back. Anything else leaves us not knowing.
+    if (failureOf(error) === 'unavailable') throw new CommitUnknown('no answer to COMMIT', { cause: error });
+    throw error;
+  }
+  if (command !== 'COMMIT') throw new InvariantError(`COMMIT was answered with ${command}`);
+}
+
+/** True when the connection can be used again. */
+async function rolledBack(client: pg.PoolClient, error: unknown): Promise<boolean> {
+  if (!(error instanceof Redo) && failureOf(error) === 'unavailable' && !('severity' in (error as object)))
+    return false;
+  try {
+    await client.query('ROLLBACK');
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,85 @@
+// PostgreSQL refuses to run as root. Under root it runs as an unprivileged account, `muster` where that exists, else
+// `nobody`, to which the data directory then belongs; anybody else runs it as themselves.
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { OperationalError } from '@muster/model';
+
+export interface Account {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Null: run as whoever we are. */
+export function serverAccount(): Account | null {
+  if (process.getuid?.() !== 0) return null;
+  const rows = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  for (const name of ['muster', 'nobody']) {
+    const row = rows.find((fields) => fields[0] === name);
+    if (row) return { uid: Number(row[2]), gid: Number(row[3]) };
+  }
+  throw new OperationalError(
+    'unavailable',
+    'PostgreSQL cannot run as root and there is neither an account "muster" nor "nobody"; create one, or set DATABASE_URL',
+  );
+}
+
+/** Makes a directory that belongs to the account and that nobody else can enter. */
+export function privateDirectory(path: string, account: Account | null): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  chmodSync(path, 0o700);
+  if (account) chownSync(path, account.uid, account.gid);
+}
+
+/** Refuses early, with the directory's name, what PostgreSQL would only answer with "permission denied". */
+export function checkReach(directory: string, account: Account | null): void {
+  if (!account) return;
+  const closed = firstClosed(directory, account);
+  if (closed === null) return;
+  throw new OperationalError(
+    'unavailable',
+    `PostgreSQL cannot run as root, and the account it runs as (uid ${account.uid}) may not enter ${closed}; choose a data directory such as /var/lib/muster, or set DATABASE_URL`,
+  );
+}
+
+/**
+ * The folder with PostgreSQL's programs, copied beside the data when the account cannot reach where npm put it (a
+ * project under /root).
+ */
+export function reachablePrograms(
+  native: string,
+  directory: string,
+  version: string,
+  account: Account | null,
+): string {
+  if (!account || firstClosed(native, account) === null) return native;
+  const copy = join(directory, `postgresql-${version}`);
+  if (!existsSync(copy)) {
+    const draft = `${copy}.draft-${process.pid}`;
+    rmSync(draft, { recursive: true, force: true });
+    cpSync(native, draft, { recursive: true, verbatimSymlinks: true });
+    chmodSync(draft, 0o755);
+    renameSync(draft, copy);
+  }
+  return copy;
+}
+
+function firstClosed(path: string, account: Account): string | null {
+  const parent = dirname(path);
+  const above = parent === path ? null : firstClosed(parent, account);
+  if (above !== null) return above;
+  const { mode, uid, gid } = statSync(path);
+  const enter = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001;
+  return mode & enter ? null : path;
+}

@@ -1,0 +1,217 @@
+// Opens the PostgreSQL store: migrates, makes event partitions ahead, and puts the contract's intentions together from
+// one file each.
+import type { Outcome, Store } from './contract.ts';
+import { Database, type DatabaseOptions } from './database.ts';
+import { makePartitions } from './event-partitions.ts';
+import { CommitUnknown, outcomeUnknown } from './failure.ts';
+import { groupCommit, type Settled } from './group-commit.ts';
+import { Hints } from './hints.ts';
+import { migrate } from './migrate.ts';
+import { type AuditCheck, audit, auditSince, verifyAudit } from './pg/audit.ts';
+import { changeJob } from './pg/cancel.ts';
+import { commitOutboxDone } from './pg/close-outbox.ts';
+import { commitPlan } from './pg/commit-plan.ts';
+import { hello } from './pg/hello.ts';
+import * as identity from './pg/identity.ts';
+import * as leadership from './pg/leadership.ts';
+import * as liveness from './pg/liveness.ts';
+import * as admin from './pg/node-admin.ts';
+import { commitObservations, type ObserveAnswer } from './pg/observe.ts';
+import * as jobReads from './pg/read-jobs.ts';
+import * as log from './pg/read-log.ts';
+import * as nodeReads from './pg/read-nodes.ts';
+import { commitRenewals } from './pg/renew.ts';
+import { retain } from './pg/retain.ts';
+import { commitSubmits, type SubmitOutcome } from './pg/submit.ts';
+import { takeOutbox } from './pg/take-outbox.ts';
+
+export interface OpenOptions extends DatabaseOptions {
+  /** Rows of one event partition; for tests. */
+  readonly partitionRows?: number;
+}
+
+export interface PgStore extends Store {
+  /** Whether the audit chain is whole. */
+  verifyAudit(): Promise<AuditCheck>;
+  /**
+   * For the command that restores a backup: readers' cursors point into a future that no longer exists, so the log
+   * gets a new id, and epochs jump so far that no command of the lost future is newer.
+   */
+  newLogId(): Promise<string>;
+}
+
+/** Bounds one transaction's size, and with it how long the log's head is held. */
+const laneItems = { submit: 1000, observe: 500, renew: 500, outbox: 1000 };
+
+export async function openStore(options: OpenOptions): Promise<PgStore> {
+  await migrate(options);
+  const hints = new Hints(options.url);
+  const partitions = partitionKeeper(options.partitionRows);
+  const database: Database = new Database(options, {
+    onAppended(sequence) {
+      hints.give();
+      partitions.after(database, sequence);
+    },
+    makePartitions: () => partitions.make(database),
+  });
+  try {
+    await partitions.make(database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return storeOn(database, hints);
+}
+
+function partitionKeeper(rows: number | undefined) {
+  let askAgainAt = 0;
+  let making: Promise<void> | null = null;
+  const make = async (database: Database): Promise<void> => {
+    making ??= database
+      .write((tx) => makePartitions(tx, rows), { anySequence: true })
+      .then(({ value }) => {
+        askAgainAt = value;
+      })
+      .finally(() => {
+        making = null;
+      });
+    await making;
+  };
+  return {
+    make,
+    after(database: Database, sequence: number): void {
+      // A failure here is met again, by the next append or at the latest by one that finds no partition.
+      if (sequence >= askAgainAt) make(database).catch(() => {});
+    },
+  };
+}
+
+function storeOn(database: Database, hints: Hints): PgStore {
+  const submits = groupCommit(laneItems.submit, commitSubmits(database));
+  const observations = groupCommit(laneItems.observe, commitObservations(database));
+  const renewals = groupCommit(laneItems.renew, commitRenewals(database));
+  const done = groupCommit(laneItems.outbox, commitOutboxDone(database));
+  let latestMs = 0;
+  return {
+    async nowMs() {
+      const [row] = await database.query<{ nowMs: number }>(nowText);
+      latestMs = Math.max(latestMs, row?.nowMs ?? 0);
+      return latestMs;
+    },
+    async close() {
+      await hints.close();
+      await database.close();
+    },
+    async submit(item) {
+      const [settled] = await submits.push([item]);
+      return submitOutcome(settled as Settled<SubmitOutcome>);
+    },
+    async submitMany(items) {
+      return (await submits.push(items)).map(submitOutcome);
+    },
+    cancel: (job, by) => known(changeJob(database, 'cancel', job, by)) as ReturnType<Store['cancel']>,
+    hold: (job, by) => known(changeJob(database, 'hold', job, by)),
+    release: (job, by) => known(changeJob(database, 'release', job, by)),
+    commitPlan: (epoch, plan) => known(commitPlan(database, epoch, plan)),
+    expire: (epoch, items) => known(liveness.expire(database, epoch, items)),
+    silenceOverdue: (epoch) => known(liveness.silenceOverdue(database, epoch)),
+    freeze: (epoch, freeze) => known(admin.freeze(database, epoch, freeze)),
+    retain: (epoch, retention) => known(retain(database, epoch, retention)),
+    takeOutbox: (sessions, limit) => looked(takeOutbox(database, sessions, limit)),
+    async closeOutbox(items) {
+      for (const settled of await done.push(items)) resultOf(settled);
+    },
+    nodeKey: (node) => nodeReads.nodeKey(database, node),
+    createEnrolment: (enrolment) => admin.createEnrolment(database, enrolment),
+    enrol: (request) => known(admin.enrol(database, request)),
+    hello: (message) => known(hello(database, message)),
+    async renew(renewal) {
+      const [settled] = await renewals.push([renewal]);
+      if (settled?.kind === 'unknown') return { outcome: 'unknown' };
+      const answer = resultOf(settled!);
+      if (answer === 'stale-session') return { outcome: 'refused', refusal: answer };
+      return { outcome: 'committed', sequence: answer.sequence, value: answer.renewed };
+    },
+    async observe(session, items) {
+      const [settled] = await observations.push([{ session, items }]);
+      if (settled?.kind === 'unknown') return { outcome: 'unknown' };
+      const answer: ObserveAnswer = resultOf(settled!);
+      if (answer === 'stale-session') return { outcome: 'refused', refusal: answer };
+      return { outcome: 'committed', sequence: answer.sequence, value: null };
+    },
+    silence: (session) => looked(liveness.silence(database, session)),
+    drain: (node, drain, by) => known(admin.drain(database, node, drain, by)),
+    declareLost: (node, by) => known(liveness.declareLost(database, node, by)),
+    removeNode: (node) => known(admin.removeNode(database, node)),
+    thaw: (cluster, by) => known(admin.thaw(database, cluster, by)),
+    leases: () => nodeReads.leases(database),
+    frozen: () => nodeReads.frozen(database),
+    acquireLease: (server, leaseMs, deadEpoch) =>
+      looked(leadership.acquireLease(database, server, leaseMs, deadEpoch)),
+    renewLease: (server, epoch, leaseMs) => leadership.renewLease(database, server, epoch, leaseMs),
+    releaseLease: (server, epoch) => leadership.releaseLease(database, server, epoch),
+    leader: () => leadership.leader(database),
+    announceServer: (server) => leadership.announceServer(database, server),
+    serverOfNode: (node) => leadership.serverOfNode(database, node),
+    eventsSince: (sequence, limit) => log.eventsSince(database, sequence, limit),
+    head: () => log.head(database),
+    onEvents: (hint) => hints.on(hint),
+    loadEngine: () => log.loadEngine(database),
+    job: (job) => jobReads.job(database, job),
+    jobs: (query) => jobReads.jobs(database, query),
+    jobByKey: (project, principal, key) => jobReads.jobByKey(database, project, principal, key),
+    runs: (job) => jobReads.runs(database, job),
+    node: (idOrName) => nodeReads.node(database, idOrName),
+    nodes: (query) => nodeReads.nodes(database, query),
+    events: (query) => log.events(database, query),
+    counts: () => nodeReads.counts(database),
+    policy: () => identity.policy(database),
+    createProject: (path, by) => known(identity.createProject(database, path, by)),
+    projects: (scope) => identity.projects(database, scope),
+    createToken: (token) => identity.createToken(database, token),
+    tokenByHash: (hash) => identity.tokenByHash(database, hash),
+    tokens: () => identity.tokens(database),
+    revokeToken: (token) => identity.revokeToken(database, token),
+    audit: (entries) => looked(audit(database, entries)),
+    auditSince: (after, limit) => auditSince(database, after, limit),
+    verifyAudit: () => verifyAudit(database),
+    async newLogId() {
+      const [row] = await database.query<{ logId: string }>(newLogText);
+      return row?.logId as string;
+    },
+  };
+}
+
+const nowText = { name: 'now', text: 'SELECT now_ms() AS "nowMs"' };
+const newLogText = {
+  name: 'new-log-id',
+  text: `
+WITH jump AS (UPDATE leader SET epoch = epoch + 1000000, server = NULL, holder = NULL, expires_ms = 0)
+UPDATE log_head SET log_id = gen_random_uuid() RETURNING log_id AS "logId"`,
+};
+
+function submitOutcome(settled: Settled<SubmitOutcome>): SubmitOutcome {
+  return settled.kind === 'unknown' ? { outcome: 'unknown' } : resultOf(settled);
+}
+
+function resultOf<T>(settled: Settled<T>): T {
+  if (settled.kind === 'done') return settled.result;
+  throw settled.kind === 'unknown' ? outcomeUnknown(settled.cause) : settled.error;
+}
+
+async function known<T, R>(promise: Promise<Outcome<T, R>>): Promise<Outcome<T, R>> {
+  try {
+    return await promise;
+  } catch (error) {
+    if (error instanceof CommitUnknown) return { outcome: 'unknown' };
+    throw error;
+  }
+}
+
+async function looked<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw error instanceof CommitUnknown ? outcomeUnknown(error) : error;
+  }
+}

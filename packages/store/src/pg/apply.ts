@@ -1,0 +1,114 @@
+// Writes what the rules decided: a handful of statements however many rows changed, sent one behind the other without
+// waiting. Node rows that only give capacity back are locked here, in id order.
+import type { JobState, NodeId } from '@muster/model';
+import type { Tx } from '../database.ts';
+import type { Changes, JobRecord, RunRecord } from '../rules/records.ts';
+import { changeCapacity, deltasOf } from './capacity.ts';
+
+const updateJobs = {
+  name: 'update-jobs',
+  text: `
+UPDATE job SET state = c.state::jsonb, state_name = c.state_name, version = c.version, started_ms = c.started_ms,
+  ended_ms = c.ended_ms
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::bigint[], $6::bigint[])
+  AS c (id, state, state_name, version, started_ms, ended_ms)
+WHERE job.id = c.id`,
+};
+
+const updateRuns = {
+  name: 'update-runs',
+  text: `
+UPDATE run SET state = c.state::jsonb, state_name = c.state_name, ended_ms = c.ended_ms
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS c (id, state, state_name, ended_ms)
+WHERE run.id = c.id`,
+};
+
+const updateTasks = {
+  name: 'update-tasks',
+  text: `
+UPDATE task SET state = c.state::jsonb, state_name = c.state_name, over = c.state_name = 'ended'
+FROM unnest($1::text[], $2::int[], $3::text[], $4::text[]) AS c (run, rank, state, state_name)
+WHERE task.run = c.run AND task.rank = c.rank`,
+};
+
+const deleteRows = { name: 'delete-outbox-rows', text: 'DELETE FROM outbox WHERE id = ANY ($1::bigint[])' };
+const deleteRunRows = {
+  name: 'delete-outbox-of-runs',
+  text: 'DELETE FROM outbox WHERE run = ANY ($1::text[])',
+};
+const insertStops = {
+  name: 'insert-stop-rows',
+  text: `
+INSERT INTO outbox (epoch, node, run, kind, stop)
+SELECT $1::bigint, node, run, 'stop', stop::jsonb FROM unnest($2::text[], $3::text[], $4::text[]) AS s (node, run, stop)
+ON CONFLICT (run, node, kind) DO NOTHING`,
+};
+
+/** In a fenced transaction, whose epoch the stop rows carry. */
+export async function applyChanges(tx: Tx, changes: Changes): Promise<void> {
+  await Promise.all([
+    writeJobs(tx, [...changes.jobs]),
+    writeRuns(tx, [...changes.runs]),
+    writeTasks(tx, changes),
+    releaseCapacity(tx, changes.endedRuns),
+    writeOutbox(tx, changes),
+  ]);
+  tx.append(changes.events);
+}
+
+async function writeJobs(tx: Tx, jobs: readonly JobRecord[]): Promise<void> {
+  if (jobs.length === 0) return;
+  await tx.query(updateJobs, [
+    jobs.map((job) => job.id),
+    jobs.map((job) => JSON.stringify(job.state)),
+    jobs.map((job) => job.state.state),
+    jobs.map((job) => job.version),
+    jobs.map((job) => job.startedMs),
+    jobs.map((job) => endedMs(job.state)),
+  ]);
+}
+
+function endedMs(state: JobState): number | null {
+  return state.state === 'ended' ? state.endedMs : null;
+}
+
+async function writeRuns(tx: Tx, runs: readonly RunRecord[]): Promise<void> {
+  if (runs.length === 0) return;
+  await tx.query(updateRuns, [
+    runs.map((run) => run.id),
+    runs.map((run) => JSON.stringify(run.state)),
+    runs.map((run) => run.state.state),
+    runs.map((run) => (run.state.state === 'ended' ? run.state.endedMs : null)),
+  ]);
+}
+
+async function writeTasks(tx: Tx, { tasks }: Changes): Promise<void> {
+  if (tasks.length === 0) return;
+  await tx.query(updateTasks, [
+    tasks.map(({ run }) => run.id),
+    tasks.map(({ task }) => task.rank),
+    tasks.map(({ task }) => JSON.stringify(task.state)),
+    tasks.map(({ task }) => task.state.state),
+  ]);
+}
+
+async function releaseCapacity(tx: Tx, runs: readonly RunRecord[]): Promise<void> {
+  if (runs.length > 0) await changeCapacity(tx, deltasOf(runs, -1));
+}
+
+async function writeOutbox(tx: Tx, changes: Changes): Promise<void> {
+  const over = new Set(changes.endedRuns.map((run) => run.id));
+  const stops = changes.stops.filter(({ run }) => !over.has(run));
+  await Promise.all([
+    changes.closedRows.size > 0 ? tx.query(deleteRows, [[...changes.closedRows]]) : null,
+    over.size > 0 ? tx.query(deleteRunRows, [[...over]]) : null,
+    stops.length > 0
+      ? tx.query(insertStops, [
+          tx.epoch,
+          stops.map(({ node }) => node satisfies NodeId),
+          stops.map(({ run }) => run),
+          stops.map(({ stop }) => JSON.stringify(stop)),
+        ])
+      : null,
+  ]);
+}

@@ -1,0 +1,71 @@
+// What the agents answered to their commands. Accepted: durably taken, the row has done its work. Refused: it never will
+// be, so the tasks of a refused start are over. Stale epoch: the row is handed out again with its present epoch.
+import type { NodeId, RunId, TaskExit } from '@muster/model';
+import type { OutboxDone } from '../contract.ts';
+import type { Database } from '../database.ts';
+import { tasksOn } from '../rules/node-rules.ts';
+import { Changes, type RunRecord } from '../rules/records.ts';
+import { acceptTask, endTasks } from '../rules/run-rules.ts';
+import { applyChanges } from './apply.ts';
+import { lockRuns } from './load.ts';
+
+interface Row {
+  readonly id: number;
+  readonly node: NodeId;
+  readonly run: RunId;
+  readonly kind: 'start' | 'stop';
+}
+
+const look = {
+  name: 'look-outbox',
+  text: 'SELECT id, node, run, kind FROM outbox WHERE id = ANY ($1::bigint[])',
+};
+const reopen = {
+  name: 'reopen-outbox',
+  text: `
+UPDATE outbox SET attempted_session = NULL, epoch = greatest(epoch, $2) WHERE id = ANY ($1::bigint[])`,
+};
+
+export function commitOutboxDone(database: Database) {
+  return async (items: readonly OutboxDone[]): Promise<null[]> => {
+    await database.write(
+      async (tx) => {
+        const ids = items.map((item) => item.id);
+        const before = await tx.query<Row>(look, [ids]);
+        const { runs } = await lockRuns(
+          tx,
+          before.filter((row) => row.kind === 'start').map((row) => row.run),
+        );
+        // Under the jobs' locks: a row that is gone by now has been answered for.
+        const rows = new Map((await tx.query<Row>(look, [ids])).map((row) => [row.id, row]));
+        const changes = new Changes(tx.nowMs);
+        for (const item of items) close(changes, item, rows.get(item.id), runs);
+        const stale = items.filter((item) => item.outcome === 'stale-epoch').map((item) => item.id);
+        if (stale.length > 0) await tx.query(reopen, [stale, tx.epoch]);
+        await applyChanges(tx, changes);
+      },
+      { fenced: true, anySequence: true },
+    );
+    return items.map(() => null);
+  };
+}
+
+function close(
+  changes: Changes,
+  item: OutboxDone,
+  row: Row | undefined,
+  runs: ReadonlyMap<RunId, RunRecord>,
+): void {
+  if (!row || item.outcome === 'stale-epoch') return;
+  changes.closedRows.add(row.id);
+  const run = row.kind === 'start' ? runs.get(row.run) : undefined;
+  if (!run) return;
+  const tasks = tasksOn(run, row.node);
+  if (item.outcome === 'accepted') for (const task of tasks) acceptTask(changes, run, task);
+  else endTasks(changes, run, tasks, refused(item.detail));
+}
+
+function refused(detail: string | null): TaskExit {
+  const reason = { code: 'start-refused', message: detail ?? 'the agent refused to start this task' };
+  return { ok: false, class: 'infrastructure', code: null, signal: null, reason };
+}

@@ -1,0 +1,196 @@
+// commitPlan: the one way from decision to fact. It proves the epoch by holding the leader's row, checks the policy version, locks jobs and nodes
+// in id order, applies each unit whole or drops it with a reason, and writes runs, tasks, capacity, start rows,
+// verdicts, the decision and the events in one transaction: a handful of statements, however many units.
+import type { NodeId, Plan, PlanUnit, UnitRefusal } from '@muster/model';
+import type { Outcome, PlanCommitted } from '../contract.ts';
+import type { Database, Tx } from '../database.ts';
+import { stepJobRecord } from '../rules/job-rules.ts';
+import { type NodeRoom, takeRoom, unitRefusal } from '../rules/plan-rules.ts';
+import { Changes, type JobRecord } from '../rules/records.ts';
+import { applyChanges } from './apply.ts';
+import { arrayText, changeCapacity, deltasOf } from './capacity.ts';
+import { entryHash } from './entries.ts';
+import { lockJobs } from './load.ts';
+
+type Refusal = 'stale-epoch' | 'stale-policy';
+type Judged = Outcome<PlanCommitted, Refusal>;
+
+export async function commitPlan(database: Database, epoch: number, plan: Plan): Promise<Judged> {
+  const { value, sequence } = await database.write<PlanCommitted | Refusal>(
+    async (tx) => {
+      if (tx.epoch !== epoch) return 'stale-epoch';
+      const [policy] = await tx.query<{ version: number }>(policyVersion);
+      if (policy?.version !== plan.policyVersion) return 'stale-policy';
+      return applyPlan(tx, plan);
+    },
+    { fenced: true },
+  );
+  return typeof value === 'string'
+    ? { outcome: 'refused', refusal: value }
+    : { outcome: 'committed', sequence, value };
+}
+
+const policyVersion = { name: 'policy-version', text: 'SELECT max(version) AS version FROM policy' };
+
+async function applyPlan(tx: Tx, plan: Plan): Promise<PlanCommitted> {
+  const jobs = await lockJobs(
+    tx,
+    plan.units.map((unit) => unit.job),
+  );
+  const nodes = await lockRooms(tx, plan.units);
+  const changes = new Changes(tx.nowMs);
+  const applied: PlanUnit[] = [];
+  const dropped: { run: PlanUnit['run']; refusal: UnitRefusal }[] = [];
+  for (const unit of plan.units) {
+    const job = jobs.get(unit.job);
+    const refusal = unitRefusal(unit, job, nodes);
+    if (refusal === null) {
+      takeRoom(unit, nodes);
+      placeJob(changes, job as JobRecord, unit, tx.epoch);
+      applied.push(unit);
+    } else {
+      dropped.push({ run: unit.run, refusal });
+      changes.event(job ?? null, { kind: 'plan.dropped', job: unit.job, run: unit.run, refusal });
+    }
+  }
+  await Promise.all([
+    applyChanges(tx, changes),
+    writeRuns(tx, applied),
+    writeVerdicts(tx, plan),
+    writeDecision(tx, plan, applied.length),
+  ]);
+  return { applied: applied.map((unit) => unit.run), dropped };
+}
+
+function placeJob(changes: Changes, job: JobRecord, unit: PlanUnit, epoch: number): void {
+  stepJobRecord(changes, job, { kind: 'plan', run: unit.run });
+  const { run, attempt, exclusive, tasks, port } = unit;
+  changes.event(job, {
+    kind: 'run.planned',
+    job: job.id,
+    run,
+    attempt,
+    exclusive,
+    tasks,
+    port,
+    version: job.version,
+    epoch,
+  });
+}
+
+const lockRoomsText = {
+  name: 'lock-rooms',
+  text: `
+SELECT id, generation, state_name = 'ready' AND drain IS NULL AS placeable, cpu_milli AS "cpuMilli",
+  cpu_milli_used AS "cpuMilliUsed", memory_mib AS "memoryMib", memory_mib_used AS "memoryMibUsed", devices,
+  devices_used AS "devicesUsed", ports_used AS "portsUsed", runs, exclusive_run AS "exclusiveRun"
+FROM node WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
+};
+
+async function lockRooms(tx: Tx, units: readonly PlanUnit[]): Promise<Map<NodeId, NodeRoom>> {
+  const ids = new Set(units.flatMap((unit) => unit.tasks.map((task) => task.node)));
+  for (const unit of units) for (const [node] of unit.nodeGenerations) ids.add(node);
+  type Row = Omit<NodeRoom, 'portsUsed'> & { portsUsed: number[] };
+  const rows = await tx.query<Row>(lockRoomsText, [[...ids]]);
+  return new Map(rows.map((row) => [row.id, { ...row, portsUsed: new Set(row.portsUsed) }]));
+}
+
+const insertRuns = {
+  name: 'insert-runs',
+  text: `
+INSERT INTO run (id, job, attempt, epoch, exclusive, port, stop_after_ms, planned_ms, state, state_name)
+SELECT r.id, r.job, r.attempt, $6, r.exclusive, r.port, (job.spec ->> 'stopAfterMs')::bigint, $7,
+  '{"state":"planned"}', 'planned'
+FROM unnest($1::text[], $2::text[], $3::int[], $4::boolean[], $5::int[]) AS r (id, job, attempt, exclusive, port)
+JOIN job ON job.id = r.job`,
+};
+
+const insertTasks = {
+  name: 'insert-tasks',
+  text: `
+INSERT INTO task (run, rank, group_index, node, cpu_milli, memory_mib, devices, state, state_name)
+SELECT run, rank, group_index, node, cpu, memory, devices::int[], '{"state":"planned"}', 'planned'
+FROM unnest($1::text[], $2::int[], $3::int[], $4::text[], $5::bigint[], $6::bigint[], $7::text[])
+  AS t (run, rank, group_index, node, cpu, memory, devices)`,
+};
+
+const insertStarts = {
+  name: 'insert-start-rows',
+  text: `
+INSERT INTO outbox (epoch, node, run, kind)
+SELECT $1, node, run, 'start' FROM unnest($2::text[], $3::text[]) AS s (node, run)`,
+};
+
+async function writeRuns(tx: Tx, units: readonly PlanUnit[]): Promise<void> {
+  if (units.length === 0) return;
+  const tasks = units.flatMap((unit) => unit.tasks.map((task) => ({ run: unit.run, task })));
+  const starts = units.flatMap((unit) =>
+    [...new Set(unit.tasks.map((task) => task.node))].map((node) => ({ run: unit.run, node })),
+  );
+  await Promise.all([
+    tx.query(insertRuns, [
+      units.map((unit) => unit.run),
+      units.map((unit) => unit.job),
+      units.map((unit) => unit.attempt),
+      units.map((unit) => unit.exclusive),
+      units.map((unit) => unit.port),
+      tx.epoch,
+      tx.nowMs,
+    ]),
+    tx.query(insertTasks, [
+      tasks.map(({ run }) => run),
+      tasks.map(({ task }) => task.rank),
+      tasks.map(({ task }) => task.group),
+      tasks.map(({ task }) => task.node),
+      tasks.map(({ task }) => task.cpuMilli),
+      tasks.map(({ task }) => task.memoryMib),
+      tasks.map(({ task }) => arrayText(task.devices)),
+    ]),
+    changeCapacity(
+      tx,
+      deltasOf(
+        units.map((unit) => ({ ...unit, id: unit.run })),
+        1,
+      ),
+    ),
+    tx.query(insertStarts, [tx.epoch, starts.map(({ node }) => node), starts.map(({ run }) => run)]),
+  ]);
+}
+
+const upsertVerdicts = {
+  name: 'upsert-verdicts',
+  text: `
+INSERT INTO entry (hash, verdict, seen_ms)
+SELECT hash, verdict::jsonb, $3 FROM unnest($1::uuid[], $2::text[]) AS v (hash, verdict)
+ON CONFLICT (hash) DO UPDATE SET verdict = excluded.verdict, seen_ms = excluded.seen_ms`,
+};
+
+async function writeVerdicts(tx: Tx, { verdicts }: Plan): Promise<void> {
+  if (verdicts.length === 0) return;
+  // The last word of an entry counts; ordered, because two plans may not lock the rows in different orders.
+  const byHash = new Map(verdicts.map(({ entry, verdict }) => [entryHash(entry), JSON.stringify(verdict)]));
+  const rows = [...byHash].sort(([a], [b]) => (a < b ? -1 : 1));
+  await tx.query(upsertVerdicts, [rows.map(([hash]) => hash), rows.map(([, verdict]) => verdict), tx.nowMs]);
+}
+
+const insertDecision = {
+  name: 'insert-decision',
+  text: `
+INSERT INTO decision (epoch, sequence, now_ms, policy_version, engine_version, plan_hash, units, applied, committed_ms)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+};
+
+async function writeDecision(tx: Tx, plan: Plan, applied: number): Promise<void> {
+  const { sequence, nowMs, policyVersion: version, engineVersion, hash, units } = plan;
+  await tx.query(insertDecision, [
+    tx.epoch,
+    sequence,
+    nowMs,
+    version,
+    engineVersion,
+    hash,
+    units.length,
+    applied,
+    tx.nowMs,
+  ]);
+}

@@ -1,0 +1,127 @@
+// Brings jobs, their present runs and tasks into memory for the rules, under the jobs' row locks. The run and task rows
+// are read by later statements than the lock, because a statement sees what was committed when it began.
+import {
+  type JobId,
+  type JobSpec,
+  type JobState,
+  type NodeId,
+  parseRunId,
+  type RunId,
+  type RunState,
+  type TaskState,
+} from '@muster/model';
+import type { Reader } from '../database.ts';
+import type { JobRecord, RunRecord, TaskRecord } from '../rules/records.ts';
+
+export interface Loaded {
+  readonly jobs: ReadonlyMap<JobId, JobRecord>;
+  readonly runs: ReadonlyMap<RunId, RunRecord>;
+}
+
+const lockJobsText = {
+  name: 'lock-jobs',
+  text: `
+SELECT id, project, version, state, started_ms AS "startedMs", spec -> 'retry' AS retry, spec -> 'stop' AS stop
+FROM job WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
+};
+
+const loadRunsText = {
+  name: 'load-runs',
+  text: `
+SELECT id, job, attempt, exclusive, port, stop_after_ms AS "stopAfterMs", state
+FROM run WHERE id = ANY ($1::text[]) AND ended_ms IS NULL`,
+};
+
+const loadTasksText = {
+  name: 'load-tasks',
+  text: `
+SELECT t.run, t.rank, t.group_index AS "group", t.node, t.cpu_milli AS "cpuMilli", t.memory_mib AS "memoryMib",
+  t.devices, t.state, o.id AS "startId", o.attempted_session AS "attemptedSession"
+FROM task t LEFT JOIN outbox o ON o.run = t.run AND o.node = t.node AND o.kind = 'start'
+WHERE t.run = ANY ($1::text[]) ORDER BY t.run, t.rank`,
+};
+
+interface JobColumns {
+  readonly id: JobId;
+  readonly project: string;
+  readonly version: number;
+  readonly state: JobState;
+  readonly startedMs: number | null;
+  readonly retry: JobSpec['retry'];
+  readonly stop: JobSpec['stop'];
+}
+
+interface RunColumns {
+  readonly id: RunId;
+  readonly job: JobId;
+  readonly attempt: number;
+  readonly exclusive: boolean;
+  readonly port: number;
+  readonly stopAfterMs: number | null;
+  readonly state: RunState;
+}
+
+interface TaskColumns {
+  readonly run: RunId;
+  readonly rank: number;
+  readonly group: number;
+  readonly node: NodeId;
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly devices: number[];
+  readonly state: TaskState;
+  readonly startId: number | null;
+  readonly attemptedSession: string | null;
+}
+
+export async function lockJobs(reader: Reader, ids: Iterable<JobId>): Promise<Map<JobId, JobRecord>> {
+  const rows = await reader.query<JobColumns>(lockJobsText, [[...new Set(ids)]]);
+  return new Map(rows.map((row) => [row.id, { ...row, changed: false }]));
+}
+
+/** The jobs of these runs, locked, with those of the runs that are not over. */
+export async function lockRuns(reader: Reader, runs: Iterable<RunId>): Promise<Loaded> {
+  const wanted = [...new Set(runs)];
+  const jobs = await lockJobs(
+    reader,
+    wanted.flatMap((run) => parseRunId(run)?.job ?? []),
+  );
+  return { jobs, runs: await loadRuns(reader, jobs, wanted) };
+}
+
+/** `jobs` are locked. */
+export async function loadRuns(
+  reader: Reader,
+  jobs: ReadonlyMap<JobId, JobRecord>,
+  ids: readonly RunId[],
+): Promise<ReadonlyMap<RunId, RunRecord>> {
+  if (ids.length === 0) return new Map();
+  const [runRows, taskRows] = await Promise.all([
+    reader.query<RunColumns>(loadRunsText, [ids]),
+    reader.query<TaskColumns>(loadTasksText, [ids]),
+  ]);
+  const tasks = Map.groupBy(taskRows, (row) => row.run);
+  const runs = new Map<RunId, RunRecord>();
+  for (const row of runRows) {
+    const job = jobs.get(row.job);
+    if (job)
+      runs.set(row.id, { ...row, job, tasks: (tasks.get(row.id) ?? []).map(taskRecord), changed: false });
+  }
+  return runs;
+}
+
+function taskRecord(row: TaskColumns): TaskRecord {
+  const { startId, attemptedSession, run: _, ...task } = row;
+  return { ...task, start: startId === null ? null : { id: startId, attemptedSession }, changed: false };
+}
+
+const liveRunsText = {
+  name: 'live-runs-of-nodes',
+  text: 'SELECT DISTINCT run FROM task WHERE node = ANY ($1::text[]) AND NOT over',
+};
+
+/** Runs with a task on these nodes that is not over. Complete only while the nodes' rows are locked. */
+export async function liveRuns(reader: Reader, nodes: readonly NodeId[]): Promise<RunId[]> {
+  const rows = await reader.query<{ run: RunId }>(liveRunsText, [nodes]);
+  return rows.map((row) => row.run);
+}

@@ -1,0 +1,169 @@
+// Enrolment, drain and removal of nodes; freeze and thaw of clusters.
+import type { Drain, EventBody, NodeId, NodeState } from '@muster/model';
+import type { Enrolment, EnrolRequest, Freeze, Outcome } from '../contract.ts';
+import type { Database, Tx } from '../database.ts';
+import { leaveNode, lockNodes } from './nodes.ts';
+
+const insertEnrolment = {
+  name: 'insert-enrolment',
+  text: `
+INSERT INTO enrolment (id, hash, cluster, pool, created_by, created_ms, expires_ms, uses_left)
+VALUES ($1, $2, $3, $4, $5, now_ms(), $6, $7)`,
+};
+
+export async function createEnrolment(database: Database, enrolment: Enrolment): Promise<void> {
+  const { id, hash, cluster, pool, by, expiresMs, uses } = enrolment;
+  await database.query(insertEnrolment, [id, hash, cluster, pool, by, expiresMs, uses]);
+}
+
+const useEnrolment = {
+  name: 'use-enrolment',
+  text: `
+UPDATE enrolment SET uses_left = uses_left - 1 WHERE hash = $1 AND uses_left > 0 AND expires_ms > now_ms()
+RETURNING cluster, pool`,
+};
+const namedNode = {
+  name: 'named-node',
+  text: `SELECT id, cluster FROM node WHERE name = $1 AND state_name <> 'removed' FOR NO KEY UPDATE`,
+};
+const insertNode = {
+  name: 'insert-node',
+  text: `
+INSERT INTO node (id, name, cluster, pool, public_key, state, state_name)
+VALUES ($1, $2, $3, $4, $5, $6::jsonb, 'silent')`,
+};
+// A new key ends whatever spoke with the old one.
+const rekeyNode = {
+  name: 'rekey-node',
+  text: 'UPDATE node SET public_key = $2, session = NULL WHERE id = $1',
+};
+
+export async function enrol(
+  database: Database,
+  request: EnrolRequest,
+): Promise<Outcome<{ readonly node: NodeId }, 'bad-token' | 'name-in-use'>> {
+  const { value, sequence } = await database.write<NodeId | { refusal: 'bad-token' | 'name-in-use' }>(
+    async (tx) => {
+      const [used] = await tx.query<{ cluster: string; pool: string }>(useEnrolment, [request.hash]);
+      if (!used) return { refusal: 'bad-token' };
+      const [existing] = await tx.query<{ id: NodeId; cluster: string }>(namedNode, [request.name]);
+      if (existing && existing.cluster !== used.cluster) {
+        await tx.query(giveBack, [request.hash]);
+        return { refusal: 'name-in-use' };
+      }
+      if (existing) {
+        await tx.query(rekeyNode, [existing.id, request.publicKey]);
+        return existing.id;
+      }
+      const state = JSON.stringify({ state: 'silent', sinceMs: tx.nowMs } satisfies NodeState);
+      await tx.query(insertNode, [
+        request.node,
+        request.name,
+        used.cluster,
+        used.pool,
+        request.publicKey,
+        state,
+      ]);
+      return request.node;
+    },
+  );
+  return typeof value === 'string'
+    ? { outcome: 'committed', sequence, value: { node: value } }
+    : { outcome: 'refused', refusal: value.refusal };
+}
+
+const giveBack = {
+  name: 'give-back-enrolment',
+  text: 'UPDATE enrolment SET uses_left = uses_left + 1 WHERE hash = $1',
+};
+
+const setDrain = { name: 'set-drain', text: 'UPDATE node SET drain = $2::jsonb WHERE id = $1' };
+
+export async function drain(
+  database: Database,
+  id: NodeId,
+  wish: Omit<Drain, 'sinceMs'> | null,
+  by: string,
+): Promise<Outcome<null, 'not-found'>> {
+  return decide(database, async (tx) => {
+    const node = (await lockNodes(tx, [id])).get(id);
+    if (!node || node.state.state === 'removed') return 'not-found';
+    if (wish === null && node.drain === null) return null;
+    const next = wish && { by: wish.by, reason: wish.reason, sinceMs: tx.nowMs };
+    await tx.query(setDrain, [id, next && JSON.stringify(next)]);
+    const { name } = node;
+    append(
+      tx,
+      next
+        ? { kind: 'node.drained', node: id, name, drain: next }
+        : { kind: 'node.undrained', node: id, name, by },
+    );
+    return null;
+  });
+}
+
+export async function removeNode(
+  database: Database,
+  id: NodeId,
+): Promise<Outcome<null, 'not-found' | 'in-use'>> {
+  return decide(database, async (tx) => {
+    const node = (await lockNodes(tx, [id])).get(id);
+    if (!node || node.state.state === 'removed') return 'not-found';
+    if (node.runs > 0) return 'in-use';
+    await leaveNode(tx, node, { kind: 'remove', nowMs: tx.nowMs });
+    return null;
+  });
+}
+
+const insertFreeze = {
+  name: 'insert-freeze',
+  text: `
+INSERT INTO frozen (cluster, silent, nodes, until_ms) VALUES ($1, $2, $3, $4)
+ON CONFLICT (cluster) DO UPDATE SET silent = excluded.silent, nodes = excluded.nodes, until_ms = excluded.until_ms
+WHERE frozen.until_ms <= now_ms()
+RETURNING cluster`,
+};
+
+/** A cluster that is frozen already stays so until the time first given: asking again does not prolong it. */
+export async function freeze(
+  database: Database,
+  epoch: number,
+  { cluster, silent, nodes, untilMs }: Freeze,
+): Promise<Outcome<null, 'stale-epoch'>> {
+  return decide(database, async (tx) => {
+    if (tx.epoch !== epoch) return 'stale-epoch';
+    const rows = await tx.query(insertFreeze, [cluster, silent, nodes, untilMs]);
+    if (rows.length > 0) append(tx, { kind: 'cluster.frozen', cluster, silent, nodes, untilMs });
+    return null;
+  });
+}
+
+const deleteFreeze = {
+  name: 'delete-freeze',
+  text: 'DELETE FROM frozen WHERE cluster = $1 RETURNING until_ms > now_ms() AS live',
+};
+
+export async function thaw(
+  database: Database,
+  cluster: string,
+  by: string,
+): Promise<Outcome<null, 'not-frozen'>> {
+  return decide(database, async (tx) => {
+    const [row] = await tx.query<{ live: boolean }>(deleteFreeze, [cluster]);
+    if (!row?.live) return 'not-frozen';
+    append(tx, { kind: 'cluster.thawed', cluster, by });
+    return null;
+  });
+}
+
+function append(tx: Tx, body: EventBody): void {
+  tx.append([{ body, project: null }]);
+}
+
+async function decide<Refusal extends string>(
+  database: Database,
+  body: (tx: Tx) => Promise<null | Refusal>,
+): Promise<Outcome<null, Refusal>> {
+  const { value, sequence } = await database.write(body, { fenced: true });
+  return value === null ? { outcome: 'committed', sequence, value } : { outcome: 'refused', refusal: value };
+}

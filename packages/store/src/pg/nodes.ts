@@ -1,0 +1,97 @@
+// Node rows for the statements that change a node's liveness: locked with the jobs whose runs live on them. The runs are
+// looked up before the node is locked (jobs come first in the lock order) and again after; when a plan slipped in
+// between, the transaction starts over.
+import {
+  type Drain,
+  type EventBody,
+  type NodeId,
+  type NodeState,
+  type NodeStateEvent,
+  type RunId,
+  stepNode,
+} from '@muster/model';
+import { type Reader, Redo, type Tx } from '../database.ts';
+import type { RunRecord } from '../rules/records.ts';
+import { type Loaded, liveRuns, lockRuns } from './load.ts';
+
+export interface NodeRecord {
+  readonly id: NodeId;
+  readonly name: string;
+  readonly cluster: string;
+  readonly pool: string;
+  readonly generation: number;
+  readonly drain: Drain | null;
+  readonly session: string | null;
+  readonly renewals: number;
+  readonly renewedMs: number | null;
+  readonly runs: number;
+  readonly state: NodeState;
+}
+
+const lockText = {
+  name: 'lock-nodes',
+  text: `
+SELECT id, name, cluster, pool, generation, drain, session, renewals, renewed_ms AS "renewedMs", runs, state
+FROM node WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
+};
+
+export async function lockNodes(reader: Reader, ids: readonly NodeId[]): Promise<Map<NodeId, NodeRecord>> {
+  const rows = await reader.query<NodeRecord>(lockText, [ids]);
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+export interface LoadedNodes {
+  readonly nodes: ReadonlyMap<NodeId, NodeRecord>;
+  readonly loaded: Loaded;
+  /** Live runs by node. */
+  runsOn(node: NodeId): RunRecord[];
+}
+
+/** Nodes with every live run on them, and `also` those of these runs. All nodes of those runs are locked too. */
+export async function lockNodesWithRuns(
+  tx: Tx,
+  ids: readonly NodeId[],
+  also: readonly RunId[] = [],
+): Promise<LoadedNodes> {
+  const expected = await liveRuns(tx, ids);
+  const loaded = await lockRuns(tx, [...expected, ...also]);
+  const touched = [...loaded.runs.values()].flatMap((run) => run.tasks.map((task) => task.node));
+  const nodes = await lockNodes(tx, [...new Set([...ids, ...touched])]);
+  for (const run of await liveRuns(tx, ids))
+    if (!loaded.runs.has(run)) throw new Redo(`run ${run} was planned meanwhile`);
+  return {
+    nodes,
+    loaded,
+    runsOn: (node) => [...loaded.runs.values()].filter((run) => run.tasks.some((task) => task.node === node)),
+  };
+}
+
+const setState = {
+  name: 'set-node-state',
+  text: `
+UPDATE node SET state = $2::jsonb, state_name = $3, session = NULL WHERE id = $1`,
+};
+
+/** Silent, lost or removed: nobody speaks for the node any more until it says hello again. */
+export async function leaveNode(
+  tx: Tx,
+  node: NodeRecord,
+  event: Exclude<NodeStateEvent, { kind: 'hello' }>,
+): Promise<boolean> {
+  const stepped = stepNode(node.state, event);
+  if (!stepped.ok || stepped.next === node.state) return false;
+  await tx.query(setState, [node.id, JSON.stringify(stepped.next), stepped.next.state]);
+  tx.append([{ body: leftEvent(node, stepped.next), project: null }]);
+  return true;
+}
+
+function leftEvent({ id, name }: NodeRecord, state: NodeState): EventBody {
+  switch (state.state) {
+    case 'lost':
+      return { kind: 'node.lost', node: id, name, reason: state.reason };
+    case 'removed':
+      return { kind: 'node.removed', node: id, name };
+    default:
+      return { kind: 'node.silent', node: id, name };
+  }
+}

@@ -1,0 +1,67 @@
+// Observations of many nodes in one transaction. Only the session that holds the node may speak for it; what it says
+// of tasks that are over or unknown here is ignored: late news is normal weather.
+import type { NodeId, Observation } from '@muster/model';
+import type { NodeSession } from '../contract.ts';
+import type { Database, Reader } from '../database.ts';
+import { Changes, type RunRecord } from '../rules/records.ts';
+import { endTask, startTask } from '../rules/run-rules.ts';
+import { applyChanges } from './apply.ts';
+import { lockRuns } from './load.ts';
+
+export interface ObserveItem {
+  readonly session: NodeSession;
+  readonly items: readonly Observation[];
+}
+
+export type ObserveAnswer = { readonly sequence: number } | 'stale-session';
+
+export function commitObservations(database: Database) {
+  return async (calls: readonly ObserveItem[]): Promise<ObserveAnswer[]> => {
+    const { value, sequence } = await database.write(
+      async (tx) => {
+        const { runs } = await lockRuns(
+          tx,
+          calls.flatMap((call) => call.items.map((item) => item.run)),
+        );
+        const sessions = await lockSessions(tx, involvedNodes(calls, runs.values()));
+        const changes = new Changes(tx.nowMs);
+        const current = calls.map(({ session }) => sessions.get(session.node) === session.session);
+        calls.forEach((call, i) => {
+          if (current[i])
+            for (const item of call.items) observe(changes, call.session.node, runs.get(item.run), item);
+        });
+        await applyChanges(tx, changes);
+        return current;
+      },
+      { fenced: true },
+    );
+    return value.map((current) => (current ? { sequence } : 'stale-session'));
+  };
+}
+
+function observe(changes: Changes, node: NodeId, run: RunRecord | undefined, item: Observation): void {
+  const task = run?.tasks.find((one) => one.rank === item.rank);
+  if (!run || !task || task.node !== node) return;
+  if (item.kind === 'started') startTask(changes, run, task);
+  else endTask(changes, run, task, item.exit);
+}
+
+/** Every node a run may give back, so that all of them are locked at once, in order. */
+function involvedNodes(calls: readonly ObserveItem[], runs: Iterable<RunRecord>): NodeId[] {
+  const nodes = new Set(calls.map((call) => call.session.node));
+  for (const run of runs) for (const task of run.tasks) nodes.add(task.node);
+  return [...nodes];
+}
+
+const lockText = {
+  name: 'lock-sessions',
+  text: 'SELECT id, session FROM node WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE',
+};
+
+async function lockSessions(
+  reader: Reader,
+  nodes: readonly NodeId[],
+): Promise<ReadonlyMap<NodeId, string | null>> {
+  const rows = await reader.query<{ id: NodeId; session: string | null }>(lockText, [nodes]);
+  return new Map(rows.map((row) => [row.id, row.session]));
+}

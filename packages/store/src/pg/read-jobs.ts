@@ -1,0 +1,99 @@
+// Jobs and runs as people see them.
+import { type JobId, type NodeId, type RunId, type RunState, runId, type TaskState } from '@muster/model';
+import type { JobQuery, JobRow, RunRow } from '../contract.ts';
+import type { Database } from '../database.ts';
+
+const jobColumns = `
+SELECT job.id, job.spec, job.state, job.version, job.submitted_by AS "submittedBy", job.submitted_ms AS "submittedMs",
+  job.started_ms AS "startedMs", CASE WHEN job.state_name = 'queued' THEN entry.verdict END AS verdict
+FROM job LEFT JOIN entry ON entry.hash = job.entry`;
+
+const one = { name: 'job', text: `${jobColumns} WHERE job.id = $1` };
+
+export async function job(database: Database, id: JobId): Promise<JobRow | null> {
+  return (await database.query<JobRow>(one, [id]))[0] ?? null;
+}
+
+/** Newest first. Each filter that is asked for is its own condition, so that the planner sees which index helps. */
+export async function jobs(database: Database, query: JobQuery): Promise<readonly JobRow[]> {
+  const values: unknown[] = [];
+  const conditions: string[] = [];
+  const where = (condition: (parameter: string) => string, value: unknown) => {
+    if (value === null) return;
+    values.push(value);
+    conditions.push(condition(`$${values.length}`));
+  };
+  where((p) => `(job.project = ${p} OR starts_with(job.project, ${p} || '/'))`, query.scope);
+  where((p) => `job.project = ${p}`, query.project);
+  where((p) => `job.state_name = ANY (${p}::text[])`, query.states);
+  if (query.states && !query.states.includes('ended')) conditions.push('job.ended_ms IS NULL');
+  where((p) => `job.name = ${p}`, query.name);
+  where((p) => `job.submitted_by = ${p}`, query.submittedBy);
+  where((p) => `job.id < ${p}`, query.before);
+  values.push(query.limit);
+  const filter = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
+  return database.query<JobRow>(
+    { name: '', text: `${jobColumns} ${filter} ORDER BY job.id DESC LIMIT $${values.length}` },
+    values,
+  );
+}
+
+const byKey = {
+  name: 'job-by-key',
+  text: 'SELECT job FROM idempotency WHERE project = $1 AND principal = $2 AND key = $3',
+};
+
+export async function jobByKey(
+  database: Database,
+  project: string,
+  principal: string,
+  key: string,
+): Promise<JobId | null> {
+  const [row] = await database.query<{ job: JobId }>(byKey, [project, principal, key]);
+  return row?.job ?? null;
+}
+
+// Run ids begin with their job's, so that the primary key finds them; '_' is followed by ':' in byte order after digits.
+const runsOf = {
+  name: 'runs-of-job',
+  text: `
+SELECT id, job, attempt, epoch, state, planned_ms AS "plannedMs", port FROM run
+WHERE id >= $1 AND id < $2 ORDER BY attempt`,
+};
+const tasksOf = {
+  name: 'tasks-of-job',
+  text: `
+SELECT t.run, t.rank, t.group_index AS "group", t.node, t.cpu_milli AS "cpuMilli", t.memory_mib AS "memoryMib",
+  t.devices, t.state, coalesce(n.name, t.node) AS "nodeName"
+FROM task t LEFT JOIN node n ON n.id = t.node WHERE t.run >= $1 AND t.run < $2 ORDER BY t.run, t.rank`,
+};
+
+interface TaskColumns {
+  readonly run: RunId;
+  readonly rank: number;
+  readonly group: number;
+  readonly node: NodeId;
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly devices: number[];
+  readonly state: TaskState;
+  readonly nodeName: string;
+}
+
+export async function runs(database: Database, id: JobId): Promise<readonly RunRow[]> {
+  const prefix = runId(id, 1).slice(0, -1);
+  const range = [prefix, `${prefix}:`];
+  type Run = Omit<RunRow, 'tasks'> & { readonly state: RunState };
+  const [rows, tasks] = await database.snapshot((reader) =>
+    Promise.all([reader.query<Run>(runsOf, range), reader.query<TaskColumns>(tasksOf, range)]),
+  );
+  const byRun = Map.groupBy(tasks, (task) => task.run);
+  return rows.map((row) => ({
+    ...row,
+    tasks: (byRun.get(row.id) ?? []).map(({ run: _, nodeName, state, ...placement }) => ({
+      placement,
+      nodeName,
+      state,
+    })),
+  }));
+}

@@ -1,0 +1,139 @@
+// Reading the log, and the snapshot an engine starts from.
+import {
+  type EngineRows,
+  type Inventory,
+  type JobDemand,
+  type JobSpec,
+  jobDemand,
+  type LogEvent,
+  type NodeFacts,
+  type Policy,
+  type RunFacts,
+  type RunId,
+  type TaskPlacement,
+} from '@muster/model';
+import type { EventQuery, LogHead } from '../contract.ts';
+import type { Database, Reader } from '../database.ts';
+import { type EventRow, eventColumns, readHead, toLogEvent } from '../event-log.ts';
+
+const since = {
+  name: 'events-since',
+  text: `SELECT ${eventColumns} FROM event WHERE sequence > $1 ORDER BY sequence LIMIT $2`,
+};
+
+export async function eventsSince(database: Database, sequence: number, limit: number): Promise<LogEvent[]> {
+  return (await database.query<EventRow>(since, [sequence, limit])).map(toLogEvent);
+}
+
+const headText = {
+  name: 'log-head',
+  text: `
+SELECT log_id AS "logId", sequence, greatest(1, (SELECT min(first) FROM event_partition)) AS first FROM log_head`,
+};
+
+export async function head(database: Database): Promise<LogHead> {
+  const [row] = await database.query<LogHead>(headText);
+  return row as LogHead;
+}
+
+const inScope = `($2::text IS NULL OR project = $2 OR starts_with(project, $2 || '/'))`;
+const everything = {
+  name: 'events',
+  text: `SELECT ${eventColumns} FROM event WHERE sequence > $1 AND ${inScope} ORDER BY sequence LIMIT $3`,
+};
+const ofJob = {
+  name: 'events-of-job',
+  text: `
+SELECT ${eventColumns} FROM event WHERE job = $4 AND sequence > $1 AND ${inScope} ORDER BY sequence LIMIT $3`,
+};
+
+export async function events(database: Database, query: EventQuery): Promise<LogEvent[]> {
+  const { after, scope, limit, job } = query;
+  const rows = await (job === null
+    ? database.query<EventRow>(everything, [after, scope, limit])
+    : database.query<EventRow>(ofJob, [after, scope, limit, job]));
+  return rows.map(toLogEvent);
+}
+
+/** Everything an engine needs, at one moment. */
+export async function loadEngine(database: Database): Promise<EngineRows> {
+  return database.snapshot(async (reader) => {
+    const sequence = await readHead(reader);
+    const [policy] = await reader.query<{ version: number; policy: Policy }>(latestPolicy);
+    const [nodes, jobs, runs] = await Promise.all([
+      loadNodes(reader),
+      loadJobs(reader),
+      loadRunFacts(reader),
+    ]);
+    if (!policy) throw new Error('there is no policy');
+    return { sequence, policyVersion: policy.version, policy: policy.policy, nodes, jobs, runs };
+  });
+}
+
+export const latestPolicy = {
+  name: 'latest-policy',
+  text: 'SELECT version, policy FROM policy ORDER BY version DESC LIMIT 1',
+};
+
+const nodeRows = {
+  name: 'engine-nodes',
+  text: `
+SELECT id AS node, name, cluster, pool, generation, i.inventory, state_name AS state, drain
+FROM node JOIN inventory i ON i.node = node.id WHERE state_name <> 'removed' ORDER BY id`,
+};
+
+function loadNodes(reader: Reader): Promise<NodeFacts[]> {
+  return reader.query<NodeFacts & { inventory: Inventory }>(nodeRows);
+}
+
+// The demand is kept once for all jobs of an entry; a job whose entry retention has removed brings its spec instead.
+const jobRows = {
+  name: 'engine-jobs',
+  text: `
+SELECT id AS job, version, name, project, tier, priority, entry, submitted_ms AS "submittedMs", state,
+  submitted_sequence AS "submittedSequence",
+  CASE WHEN NOT EXISTS (SELECT FROM entry e WHERE e.hash = job.entry AND e.demand IS NOT NULL) THEN spec END AS spec
+FROM job WHERE ended_ms IS NULL ORDER BY submitted_sequence`,
+};
+const entryRows = { name: 'engine-entries', text: 'SELECT hash, demand FROM entry WHERE demand IS NOT NULL' };
+
+type JobRow = Omit<EngineRows['jobs'][number], 'demand'> & {
+  readonly entry: string;
+  readonly spec: JobSpec | null;
+};
+
+async function loadJobs(reader: Reader): Promise<EngineRows['jobs']> {
+  const [rows, entries] = await Promise.all([
+    reader.query<JobRow>(jobRows),
+    reader.query<{ hash: string; demand: JobDemand }>(entryRows),
+  ]);
+  const demands = new Map(entries.map(({ hash, demand }) => [hash, demand]));
+  return rows.map(({ entry, spec, ...job }) => {
+    const demand = demands.get(entry) ?? (spec && jobDemand(spec));
+    if (!demand) throw new Error(`job ${job.job} has no demand`);
+    return { ...job, demand };
+  });
+}
+
+const runRows = {
+  name: 'engine-runs',
+  text: 'SELECT id AS run, job, attempt, exclusive, port FROM run WHERE ended_ms IS NULL ORDER BY id',
+};
+const taskRows = {
+  name: 'engine-tasks',
+  text: `
+SELECT run, rank, group_index AS "group", node, cpu_milli AS "cpuMilli", memory_mib AS "memoryMib", devices
+FROM task WHERE run IN (SELECT id FROM run WHERE ended_ms IS NULL) ORDER BY run, rank`,
+};
+
+async function loadRunFacts(reader: Reader): Promise<RunFacts[]> {
+  const [runs, tasks] = await Promise.all([
+    reader.query<Omit<RunFacts, 'tasks'>>(runRows),
+    reader.query<TaskPlacement & { run: RunId }>(taskRows),
+  ]);
+  const byRun = Map.groupBy(tasks, (task) => task.run);
+  return runs.map((run) => ({
+    ...run,
+    tasks: (byRun.get(run.run) ?? []).map(({ run: _, ...task }) => task),
+  }));
+}

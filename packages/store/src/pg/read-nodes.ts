@@ -1,0 +1,117 @@
+// Nodes, leases and counts as people and the expire loop see them.
+import type { Inventory, JobState, NodeId, NodeState, RunId } from '@muster/model';
+import type { Counts, Freeze, Lease, NodeQuery, NodeRow } from '../contract.ts';
+import type { Database } from '../database.ts';
+
+const columns = `
+SELECT n.id, n.name, n.cluster, n.pool, n.generation, n.state, n.drain, i.inventory,
+  n.cpu_milli_used AS "cpuMilliUsed", n.memory_mib_used AS "memoryMibUsed", n.devices_used AS "devicesUsed",
+  n.renewed_ms AS "renewedMs", n.agent_version AS "agentVersion", n.isolation
+FROM node n LEFT JOIN inventory i ON i.node = n.id`;
+
+const one = {
+  name: 'node',
+  text: `${columns} WHERE n.id = $1 OR (n.name = $1 AND n.state_name <> 'removed') LIMIT 1`,
+};
+const many = {
+  name: 'nodes',
+  text: `
+${columns} WHERE n.state_name <> 'removed' AND ($1::text IS NULL OR n.cluster = $1) AND ($2::text IS NULL OR n.name > $2)
+ORDER BY n.name LIMIT $3`,
+};
+
+/** A node that has enrolled and never spoken has nothing yet. */
+const nothing: Inventory = {
+  cpuMilli: 0,
+  memoryMib: 0,
+  devices: [],
+  labels: {},
+  capabilities: [],
+  address: '',
+  ports: { first: 1, count: 0 },
+};
+
+type Row = Omit<NodeRow, 'inventory'> & { readonly inventory: Inventory | null };
+
+/** One number a device, zero where nothing was ever sold. */
+function nodeRow(row: Row): NodeRow {
+  const inventory = row.inventory ?? nothing;
+  const devicesUsed = inventory.devices.map((_, i) => row.devicesUsed[i] ?? 0);
+  return { ...row, inventory, devicesUsed };
+}
+
+export async function node(database: Database, idOrName: string): Promise<NodeRow | null> {
+  const [row] = await database.query<Row>(one, [idOrName]);
+  return row ? nodeRow(row) : null;
+}
+
+export async function nodes(database: Database, query: NodeQuery): Promise<readonly NodeRow[]> {
+  return (await database.query<Row>(many, [query.cluster, query.after, query.limit])).map(nodeRow);
+}
+
+const key = { name: 'node-key', text: 'SELECT public_key AS key FROM node WHERE id = $1' };
+
+export async function nodeKey(database: Database, id: NodeId): Promise<string | null> {
+  return (await database.query<{ key: string }>(key, [id]))[0]?.key ?? null;
+}
+
+const leasesText = {
+  name: 'leases',
+  text: `
+SELECT n.id AS node, n.cluster, n.state_name AS state, n.renewals, n.renewed_ms AS "renewedMs",
+  coalesce(l.runs, '[]') AS runs
+FROM node n LEFT JOIN (
+  SELECT t.node, json_agg(json_build_object('run', t.run, 'stopAfterMs', r.stop_after_ms) ORDER BY t.run) AS runs
+  FROM (SELECT DISTINCT node, run FROM task WHERE NOT over) t JOIN run r ON r.id = t.run GROUP BY t.node
+) l ON l.node = n.id
+WHERE n.state_name <> 'removed' AND n.renewed_ms IS NOT NULL ORDER BY n.id`,
+};
+
+export async function leases(database: Database): Promise<readonly Lease[]> {
+  return database.query<Lease & { readonly runs: readonly { run: RunId; stopAfterMs: number | null }[] }>(
+    leasesText,
+  );
+}
+
+const frozenText = {
+  name: 'frozen',
+  text: `
+SELECT cluster, silent, nodes, until_ms AS "untilMs" FROM frozen WHERE until_ms > now_ms() ORDER BY cluster`,
+};
+
+export async function frozen(database: Database): Promise<readonly Freeze[]> {
+  return database.query<Freeze>(frozenText);
+}
+
+const countJobs = {
+  name: 'count-jobs',
+  text: `
+SELECT state_name AS state, count(*) AS count FROM job WHERE ended_ms IS NULL GROUP BY state_name
+UNION ALL SELECT 'ended', count(*) FROM job WHERE ended_ms IS NOT NULL`,
+};
+const countNodes = {
+  name: 'count-nodes',
+  text: `
+SELECT state_name AS state, count(*) AS count, sum(devices)::bigint AS devices,
+  sum((SELECT count(*) FROM unnest(devices_used) u WHERE u > 0))::bigint AS "devicesUsed"
+FROM node WHERE state_name <> 'removed' GROUP BY state_name`,
+};
+const countOutbox = { name: 'count-outbox', text: 'SELECT count(*) AS count FROM outbox' };
+
+export async function counts(database: Database): Promise<Counts> {
+  type NodeCount = { state: NodeState['state']; count: number; devices: number; devicesUsed: number };
+  const [jobRows, nodeRows, outboxRows] = await database.snapshot((reader) =>
+    Promise.all([
+      reader.query<{ state: JobState['state']; count: number }>(countJobs),
+      reader.query<NodeCount>(countNodes),
+      reader.query<{ count: number }>(countOutbox),
+    ]),
+  );
+  return {
+    jobs: Object.fromEntries(jobRows.filter((row) => row.count > 0).map((row) => [row.state, row.count])),
+    nodes: Object.fromEntries(nodeRows.map((row) => [row.state, row.count])),
+    outboxOpen: outboxRows[0]?.count ?? 0,
+    devices: nodeRows.reduce((sum, row) => sum + row.devices, 0),
+    devicesUsed: nodeRows.reduce((sum, row) => sum + row.devicesUsed, 0),
+  };
+}

@@ -1,0 +1,183 @@
+// Hands outbox rows to the server that holds their node's connection. "Attempted" is committed before the command
+// leaves, so that a row that was never attempted is known never to have been sent. A start whose run is over or being
+// stopped by now is not sent any more: a cancelled run is never started.
+import {
+  type JobId,
+  type JobSpec,
+  type NodeId,
+  type RunId,
+  type StopCommand,
+  type TaskPlacement,
+  taskEnv,
+} from '@muster/model';
+import type { NodeSession, OutboxCommand } from '../contract.ts';
+import type { Database, Tx } from '../database.ts';
+import { Changes, type RunRecord } from '../rules/records.ts';
+import { attemptRun, endTasks, isOver, stopOf } from '../rules/run-rules.ts';
+import { applyChanges } from './apply.ts';
+import { lockRuns } from './load.ts';
+
+interface Row {
+  readonly id: number;
+  readonly epoch: number;
+  readonly node: NodeId;
+  readonly run: RunId;
+  readonly kind: 'start' | 'stop';
+  readonly stop: Omit<StopCommand, 'run'> | null;
+}
+
+const candidates = {
+  name: 'outbox-candidates',
+  text: `
+SELECT o.id, o.run FROM unnest($1::text[], $2::text[]) AS s (node, session)
+JOIN node n ON n.id = s.node AND n.session = s.session
+JOIN outbox o ON o.node = s.node AND o.attempted_session IS DISTINCT FROM s.session
+ORDER BY o.id LIMIT $3`,
+};
+
+// The session is checked again: between looking and taking, another server may have welcomed the node.
+const take = {
+  name: 'take-outbox',
+  text: `
+UPDATE outbox o SET attempted_session = n.session
+FROM unnest($1::text[], $2::text[]) AS s (node, session) JOIN node n ON n.id = s.node AND n.session = s.session
+WHERE o.id = ANY ($3::bigint[]) AND o.node = s.node AND o.attempted_session IS DISTINCT FROM s.session
+RETURNING o.id, o.epoch, o.node, o.run, o.kind, o.stop`,
+};
+
+export async function takeOutbox(
+  database: Database,
+  sessions: readonly NodeSession[],
+  limit: number,
+): Promise<readonly OutboxCommand[]> {
+  const nodes = sessions.map((session) => session.node);
+  const names = sessions.map((session) => session.session);
+  // Most looks find nothing; they cost one read and no transaction.
+  const found = await database.query<{ id: number; run: RunId }>(candidates, [nodes, names, limit]);
+  if (found.length === 0) return [];
+  const { value } = await database.write(
+    async (tx) => {
+      const { runs } = await lockRuns(
+        tx,
+        found.map((row) => row.run),
+      );
+      const taken = await tx.query<Row>(take, [nodes, names, found.map((row) => row.id)]);
+      return deliverable(
+        tx,
+        taken.sort((a, b) => a.id - b.id),
+        runs,
+      );
+    },
+    { fenced: true, anySequence: true },
+  );
+  return value;
+}
+
+async function deliverable(
+  tx: Tx,
+  rows: readonly Row[],
+  runs: ReadonlyMap<RunId, RunRecord>,
+): Promise<readonly OutboxCommand[]> {
+  const changes = new Changes(tx.nowMs);
+  const starts = new Map<number, RunRecord>();
+  for (const row of rows.filter(({ kind }) => kind === 'start')) {
+    const run = runs.get(row.run);
+    if (run && stopOf(run.state) === null) {
+      attemptRun(changes, run);
+      starts.set(row.id, run);
+    } else dropStart(changes, row, run);
+  }
+  const commands = await startCommands(tx, rows, starts);
+  await applyChanges(tx, changes);
+  return rows.flatMap((row): OutboxCommand[] => {
+    const { id, epoch, node } = row;
+    if (row.kind === 'stop')
+      return row.stop ? [{ id, epoch, node, kind: 'stop', command: { run: row.run, ...row.stop } }] : [];
+    const command = commands.get(id);
+    return command ? [{ id, epoch, node, kind: 'start', command }] : [];
+  });
+}
+
+function dropStart(changes: Changes, row: Row, run: RunRecord | undefined): void {
+  changes.closedRows.add(row.id);
+  const stop = run ? stopOf(run.state) : null;
+  if (!run || !stop) return;
+  const unsent = run.tasks.filter((task) => task.node === row.node && !isOver(task));
+  const errorClass = stop.result.outcome === 'succeeded' ? 'cancelled' : stop.result.class;
+  endTasks(changes, run, unsent, {
+    ok: false,
+    class: errorClass,
+    code: null,
+    signal: null,
+    reason: stop.reason,
+  });
+}
+
+const specs = {
+  name: 'specs-of-jobs',
+  text: 'SELECT id, spec, submitted_by AS "user" FROM job WHERE id = ANY ($1::text[])',
+};
+const addresses = {
+  name: 'addresses-of-nodes',
+  text: `
+SELECT n.id, n.name, i.inventory ->> 'address' AS address
+FROM node n JOIN inventory i ON i.node = n.id WHERE n.id = ANY ($1::text[])`,
+};
+
+type StartCommandOf = Extract<OutboxCommand, { kind: 'start' }>['command'];
+
+async function startCommands(
+  tx: Tx,
+  rows: readonly Row[],
+  starts: ReadonlyMap<number, RunRecord>,
+): Promise<ReadonlyMap<number, StartCommandOf>> {
+  if (starts.size === 0) return new Map();
+  const runs = [...new Set(starts.values())];
+  const [jobs, nodes] = await Promise.all([
+    tx.query<{ id: JobId; spec: JobSpec; user: string }>(specs, [runs.map((run) => run.job.id)]),
+    tx.query<{ id: NodeId; name: string; address: string }>(addresses, [
+      [...new Set(runs.flatMap((run) => run.tasks.map((task) => task.node)))],
+    ]),
+  ]);
+  const jobById = new Map(jobs.map((job) => [job.id, job]));
+  const nodeById = new Map(nodes.map((node) => [node.id as string, node]));
+  const commands = new Map<number, StartCommandOf>();
+  for (const row of rows) {
+    const run = starts.get(row.id);
+    const job = run && jobById.get(run.job.id);
+    if (run && job) commands.set(row.id, startCommand(run, row.node, job, nodeById));
+  }
+  return commands;
+}
+
+function startCommand(
+  run: RunRecord,
+  node: NodeId,
+  job: { readonly id: JobId; readonly spec: JobSpec; readonly user: string },
+  nodes: ReadonlyMap<string, { readonly name: string; readonly address: string }>,
+): StartCommandOf {
+  const { spec } = job;
+  const tasks: readonly TaskPlacement[] = run.tasks;
+  const layout = { job: job.id, run: run.id, attempt: run.attempt, spec, tasks, nodes, port: run.port };
+  return {
+    run: run.id,
+    job: job.id,
+    project: spec.project,
+    user: job.user,
+    stop: spec.stop,
+    timeLimitMs: spec.timeLimitMs,
+    stopAfterMs: run.stopAfterMs,
+    outputLimitMib: spec.outputLimitMib,
+    tasks: run.tasks
+      .filter((task) => task.node === node && !isOver(task))
+      .map((task) => ({
+        rank: task.rank,
+        command: spec.groups[task.group]?.command ?? [],
+        env: taskEnv(layout, task),
+        workdir: spec.workdir,
+        devices: task.devices,
+        cpuMilli: task.cpuMilli,
+        memoryMib: task.memoryMib,
+      })),
+  };
+}

@@ -1,0 +1,51 @@
+// Cancel, hold and release: what a person may ask of a job. A cancelled job is never started again (S4).
+import type { JobRefusal, RunResult } from '@muster/model';
+import { endedEvent, stepJobRecord } from './job-rules.ts';
+import type { Changes, JobRecord, RunRecord } from './records.ts';
+import { stopRun } from './run-rules.ts';
+
+/** `run` is the job's present run, when it has one. */
+export function cancelJob(changes: Changes, job: JobRecord, run: RunRecord | null, by: string): void {
+  const before = job.state.state;
+  if (!stepJobRecord(changes, job, { kind: 'cancel', by, nowMs: changes.nowMs })) return;
+  if (job.state.state === 'ended') {
+    changes.event(job, endedEvent(job));
+    return;
+  }
+  if (before !== 'stopping')
+    changes.event(job, { kind: 'job.stopping', job: job.id, version: job.version, by });
+  const message = `cancelled by ${by}`;
+  if (run)
+    stopRun(changes, run, cancelledResult(message), { code: 'cancelled', message, class: 'cancelled' });
+}
+
+export function cancelledResult(message: string): RunResult {
+  const reason = { code: 'cancelled', message };
+  return {
+    outcome: 'cancelled',
+    class: 'cancelled',
+    code: null,
+    signal: null,
+    reason,
+    rank: null,
+    node: null,
+  };
+}
+
+export function holdJob(changes: Changes, job: JobRecord, by: string): JobRefusal | null {
+  const { version } = job;
+  if (!stepJobRecord(changes, job, { kind: 'hold', by })) return refusal(job);
+  if (job.version !== version)
+    changes.event(job, { kind: 'job.held', job: job.id, version: job.version, by });
+  return null;
+}
+
+export function releaseJob(changes: Changes, job: JobRecord, by: string): JobRefusal | null {
+  if (!stepJobRecord(changes, job, { kind: 'release', nowMs: changes.nowMs })) return refusal(job);
+  changes.event(job, { kind: 'job.released', job: job.id, version: job.version, by });
+  return null;
+}
+
+function refusal(job: JobRecord): JobRefusal {
+  return job.state.state === 'ended' ? 'already-ended' : 'not-now';
+}

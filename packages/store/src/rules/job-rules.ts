@@ -1,0 +1,46 @@
+// The steps of a job, each with its event. Called by the rules of runs and by hold, release and cancel.
+import { afterRun, type EventBody, type JobStateEvent, type RunResult, stepJob } from '@muster/model';
+import type { Changes, JobRecord, RunRecord } from './records.ts';
+
+/** False when the job does not take this event now. */
+export function stepJobRecord(changes: Changes, job: JobRecord, event: JobStateEvent): boolean {
+  const stepped = stepJob(job.state, event);
+  if (!stepped.ok) return false;
+  if (stepped.next === job.state) return true;
+  job.state = stepped.next;
+  job.version++;
+  if (job.state.state === 'running') job.startedMs = job.state.startedMs;
+  changes.jobs.add(job);
+  return true;
+}
+
+export function jobRunStarted(changes: Changes, run: RunRecord): void {
+  const { job } = run;
+  // A job that is being cancelled does not become running; its run does.
+  stepJobRecord(changes, job, { kind: 'run-start', run: run.id, nowMs: changes.nowMs });
+  changes.event(job, { kind: 'run.running', run: run.id, job: job.id, version: job.version });
+}
+
+export function jobRunEnded(changes: Changes, run: RunRecord, result: RunResult): void {
+  const { job } = run;
+  const { state } = job;
+  if (!('run' in state)) return;
+  const then = afterRun(job.retry, state.failures, state.avoid, result);
+  if (!stepJobRecord(changes, job, { kind: 'run-end', run: run.id, result, then, nowMs: changes.nowMs }))
+    return;
+  changes.event(job, afterEnd(job, result));
+}
+
+function afterEnd(job: JobRecord, because: RunResult): EventBody {
+  const { id, version, state } = job;
+  if (state.state === 'queued') {
+    const { attempt, notBeforeMs, failures, avoid } = state;
+    return { kind: 'job.requeued', job: id, version, because, attempt, notBeforeMs, failures, avoid };
+  }
+  return endedEvent(job);
+}
+
+export function endedEvent(job: JobRecord): EventBody {
+  if (job.state.state !== 'ended') throw new Error(`job ${job.id} has not ended`);
+  return { kind: 'job.ended', job: job.id, version: job.version, result: job.state.result };
+}

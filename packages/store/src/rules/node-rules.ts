@@ -1,0 +1,86 @@
+// What a node's silence, return or loss means for the runs on it. A run keeps its capacity until its end is proven:
+// by the agent's word, by the expiry of its lease, or by an operator's word.
+import type { NodeId, TaskExit, TaskReport } from '@muster/model';
+import { lostResult } from '../contract.ts';
+import type { Changes, RunRecord, TaskRecord } from './records.ts';
+import { acceptTask, endTask, endTasks, isOver, seenRun, silenceRun, startTask } from './run-rules.ts';
+
+export interface NodeNames {
+  readonly id: NodeId;
+  readonly name: string;
+}
+
+export function tasksOn(run: RunRecord, node: NodeId): TaskRecord[] {
+  return run.tasks.filter((task) => task.node === node);
+}
+
+/** The agent's whole knowledge against ours: what it does not hold does not run there, unless its start is still to be sent. */
+export function reconcileNode(
+  changes: Changes,
+  node: NodeNames,
+  runs: readonly RunRecord[],
+  reports: readonly TaskReport[],
+): void {
+  const told = new Map(reports.map((report) => [`${report.run}/${report.rank}`, report]));
+  for (const run of runs) {
+    const missing: TaskRecord[] = [];
+    const here = tasksOn(run, node.id);
+    // A start command carries all of the node's tasks: when the agent holds one of them, it was delivered.
+    const delivered = here.some((task) => told.has(`${run.id}/${task.rank}`));
+    for (const task of here) {
+      const report = told.get(`${run.id}/${task.rank}`);
+      if (report) applyReport(changes, run, task, report);
+      else if (!isOver(task) && (delivered || task.start === null)) missing.push(task);
+    }
+    endTasks(changes, run, missing, lostByAgent(node));
+  }
+}
+
+function applyReport(changes: Changes, run: RunRecord, task: TaskRecord, report: TaskReport): void {
+  if (report.state === 'accepted') acceptTask(changes, run, task);
+  if (report.state === 'running') startTask(changes, run, task);
+  if (report.state === 'ended') endTask(changes, run, task, report.exit ?? endedUnseen);
+}
+
+const endedUnseen: TaskExit = {
+  ok: false,
+  class: 'infrastructure',
+  code: null,
+  signal: null,
+  reason: { code: 'exit-unknown', message: 'the task is over and its exit status was not seen' },
+};
+
+function lostByAgent(node: NodeNames): TaskExit {
+  const message = `the agent on ${node.name} no longer knows this task`;
+  return {
+    ok: false,
+    class: 'infrastructure',
+    code: null,
+    signal: null,
+    reason: { code: 'lost-by-agent', message },
+  };
+}
+
+export function silenceNode(changes: Changes, node: NodeId, runs: readonly RunRecord[]): void {
+  for (const run of runs)
+    if (tasksOn(run, node).some((task) => !isOver(task))) silenceRun(changes, run, node);
+}
+
+/** `isReady` tells of every other node a run touches. */
+export function seeRuns(
+  changes: Changes,
+  runs: readonly RunRecord[],
+  isReady: (node: NodeId) => boolean,
+): void {
+  for (const run of runs)
+    if (run.tasks.every((task) => isOver(task) || isReady(task.node))) seenRun(changes, run);
+}
+
+/** The node's lease on this run has run out, or the operator says the machine is gone: its tasks are over. */
+export function loseRun(changes: Changes, node: NodeNames, run: RunRecord): void {
+  const lost = tasksOn(run, node.id).filter((task) => !isOver(task));
+  const result = lostResult(node.id, node.name, null);
+  if (result.outcome === 'succeeded') return;
+  const { class: errorClass, code, signal, reason } = result;
+  endTasks(changes, run, lost, { ok: false, class: errorClass, code, signal, reason });
+}

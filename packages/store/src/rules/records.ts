@@ -1,0 +1,91 @@
+// Rows of one transaction as the rules see them: a job with its run and the run's tasks, changed in memory and written
+// back together. The rules neither read nor write anything, so that a store without SQL can follow the same ones.
+import type {
+  ErrorClass,
+  EventBody,
+  JobId,
+  JobSpec,
+  JobState,
+  NodeId,
+  RunId,
+  RunState,
+  StopCommand,
+  TaskState,
+} from '@muster/model';
+
+export interface JobRecord {
+  readonly id: JobId;
+  readonly project: string;
+  readonly retry: JobSpec['retry'];
+  readonly stop: JobSpec['stop'];
+  state: JobState;
+  version: number;
+  startedMs: number | null;
+  changed: boolean;
+}
+
+export interface RunRecord {
+  readonly id: RunId;
+  readonly job: JobRecord;
+  readonly attempt: number;
+  readonly exclusive: boolean;
+  readonly port: number;
+  readonly stopAfterMs: number | null;
+  /** In rank order. */
+  readonly tasks: readonly TaskRecord[];
+  state: RunState;
+  changed: boolean;
+}
+
+export interface TaskRecord {
+  readonly rank: number;
+  readonly group: number;
+  readonly node: NodeId;
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly devices: readonly number[];
+  /** The start row of its run and node, while it is open. */
+  start: StartRow | null;
+  state: TaskState;
+  changed: boolean;
+}
+
+export interface StartRow {
+  readonly id: number;
+  /** The session it was last handed to; null: the command never left the database. */
+  readonly attemptedSession: string | null;
+}
+
+export interface StopRow {
+  readonly node: NodeId;
+  readonly run: RunId;
+  readonly stop: Omit<StopCommand, 'run'>;
+}
+
+/** Why a run is stopped, and what the stopped tasks' exits are to say. */
+export interface StopWish {
+  readonly code: string;
+  readonly message: string;
+  readonly class: Extract<ErrorClass, StopCommand['class']>;
+}
+
+/** What the rules decided, to be written in one transaction. */
+export class Changes {
+  readonly nowMs: number;
+  readonly jobs = new Set<JobRecord>();
+  readonly runs = new Set<RunRecord>();
+  readonly tasks: { readonly run: RunRecord; readonly task: TaskRecord }[] = [];
+  /** Their capacity is free again and their outbox rows are void. */
+  readonly endedRuns: RunRecord[] = [];
+  readonly stops: StopRow[] = [];
+  readonly closedRows = new Set<number>();
+  readonly events: { readonly body: EventBody; readonly project: string | null }[] = [];
+
+  constructor(nowMs: number) {
+    this.nowMs = nowMs;
+  }
+
+  event(job: JobRecord | null, body: EventBody): void {
+    this.events.push({ body, project: job?.project ?? null });
+  }
+}

@@ -1,0 +1,192 @@
+// What becomes of a run when its tasks start, end or are to be stopped. Every observation, expiry, refusal and cancel
+// comes through here, so that capacity is released in one place only: when every task of the run is over.
+import {
+  type RunResult,
+  type RunState,
+  type RunStateEvent,
+  type Stop,
+  stepRun,
+  stepTask,
+  type TaskExit,
+} from '@muster/model';
+import { jobRunEnded, jobRunStarted } from './job-rules.ts';
+import type { Changes, RunRecord, StopWish, TaskRecord } from './records.ts';
+
+export function isOver(task: TaskRecord): boolean {
+  return task.state.state === 'ended';
+}
+
+/** The state it is in now; null when it does not take this event. */
+function stepRunRecord(changes: Changes, run: RunRecord, event: RunStateEvent): RunState | null {
+  const stepped = stepRun(run.state, event);
+  if (!stepped.ok) return null;
+  if (stepped.next !== run.state) {
+    run.state = stepped.next;
+    changes.runs.add(run);
+  }
+  return stepped.next;
+}
+
+function stepTaskRecord(
+  changes: Changes,
+  run: RunRecord,
+  task: TaskRecord,
+  event: Parameters<typeof stepTask>[1],
+): boolean {
+  const stepped = stepTask(task.state, event);
+  if (!stepped.ok) return false;
+  if (stepped.next !== task.state) {
+    task.state = stepped.next;
+    if (!task.changed) changes.tasks.push({ run, task });
+    task.changed = true;
+  }
+  return true;
+}
+
+/** Its start command is on its way: from here on only looking tells whether it exists. */
+export function attemptRun(changes: Changes, run: RunRecord): void {
+  const first = run.state.state === 'planned';
+  if (stepRunRecord(changes, run, { kind: 'attempt' }) && first)
+    changes.event(run.job, { kind: 'run.starting', run: run.id, job: run.job.id });
+}
+
+/** The agent holds it, so its start row has done its work. */
+export function acceptTask(changes: Changes, run: RunRecord, task: TaskRecord): void {
+  closeStart(changes, task);
+  stepTaskRecord(changes, run, task, { kind: 'accept' });
+}
+
+export function startTask(changes: Changes, run: RunRecord, task: TaskRecord): void {
+  closeStart(changes, task);
+  if (!stepTaskRecord(changes, run, task, { kind: 'start', nowMs: changes.nowMs })) return;
+  attemptRun(changes, run);
+  if (!run.tasks.every((one) => one.state.state === 'running' || isOver(one))) return;
+  if (stepRunRecord(changes, run, { kind: 'start', nowMs: changes.nowMs })) jobRunStarted(changes, run);
+}
+
+export function endTask(changes: Changes, run: RunRecord, task: TaskRecord, exit: TaskExit): void {
+  endTasks(changes, run, [task], exit);
+}
+
+/** Tasks of one node that are over for one reason: all of them first, so that none is asked to stop. */
+export function endTasks(
+  changes: Changes,
+  run: RunRecord,
+  tasks: readonly TaskRecord[],
+  exit: TaskExit,
+): void {
+  const ended = tasks.filter((task) => {
+    closeStart(changes, task);
+    return stepTaskRecord(changes, run, task, { kind: 'end', exit, nowMs: changes.nowMs });
+  });
+  const first = ended[0];
+  if (first === undefined) return;
+  if (!exit.ok && run.tasks.length > 1 && stopOf(run.state) === null) failGang(changes, run, first, exit);
+  if (run.tasks.every(isOver)) endRun(changes, run);
+}
+
+/** A gang runs whole or not at all (S2): the first failure stops the others and is the run's result. */
+function failGang(
+  changes: Changes,
+  run: RunRecord,
+  task: TaskRecord,
+  exit: Extract<TaskExit, { ok: false }>,
+): void {
+  const { rank, node } = task;
+  changes.event(run.job, { kind: 'task.failed', run: run.id, job: run.job.id, rank, node, exit });
+  stopRun(changes, run, resultOf(task, exit), {
+    code: 'peer-failed',
+    message: `task ${rank} on ${node} failed: ${exit.reason.message}`,
+    class: 'cancelled',
+  });
+}
+
+function closeStart(changes: Changes, task: TaskRecord): void {
+  if (task.start === null) return;
+  changes.closedRows.add(task.start.id);
+  task.start = null;
+}
+
+/**
+ * Stops what may run and ends at once what cannot: tasks whose start command never left the database. The first
+ * reason given stays, and so does its result.
+ */
+export function stopRun(changes: Changes, run: RunRecord, result: RunResult, wish: StopWish): void {
+  if (run.state.state === 'ended' || stopOf(run.state) !== null) return;
+  const reason = { code: wish.code, message: wish.message };
+  if (!stepRunRecord(changes, run, { kind: 'stop', stop: { reason, result } })) return;
+  changes.event(run.job, { kind: 'run.stopping', run: run.id, job: run.job.id, reason });
+  const { signal, graceMs } = run.job.stop;
+  const nodes = new Set(
+    run.tasks.filter((task) => !isOver(task) && !neverSent(task)).map((task) => task.node),
+  );
+  for (const node of nodes) {
+    const stop = { reason: wish.message, class: wish.class, signal, graceMs };
+    changes.stops.push({ node, run: run.id, stop });
+  }
+  for (const task of run.tasks) if (neverSent(task)) endUnsent(changes, run, task, wish);
+}
+
+function neverSent(task: TaskRecord): boolean {
+  return task.start !== null && task.start.attemptedSession === null;
+}
+
+/** A start that will not be sent: nothing runs, so nothing has to be proven. */
+export function endUnsent(changes: Changes, run: RunRecord, task: TaskRecord, wish: StopWish): void {
+  const reason = { code: wish.code, message: wish.message };
+  endTask(changes, run, task, { ok: false, class: wish.class, code: null, signal: null, reason });
+}
+
+export function silenceRun(changes: Changes, run: RunRecord, node: TaskRecord['node']): void {
+  const known = run.state.state !== 'unknown';
+  if (stepRunRecord(changes, run, { kind: 'silence', nowMs: changes.nowMs }) && known)
+    changes.event(run.job, { kind: 'run.unknown', run: run.id, job: run.job.id, node });
+}
+
+/** All nodes of the run speak again. */
+export function seenRun(changes: Changes, run: RunRecord): void {
+  if (run.state.state !== 'unknown') return;
+  const allStarted = run.tasks.every((task) => task.state.state === 'running' || isOver(task));
+  const wasStarted = run.state.startedMs !== null;
+  const next = stepRunRecord(changes, run, { kind: 'seen', allStarted, nowMs: changes.nowMs });
+  if (next?.state !== 'starting' && next?.state !== 'running' && next?.state !== 'stopping') return;
+  changes.event(run.job, { kind: 'run.seen', run: run.id, job: run.job.id, state: next.state });
+  if (next.state === 'running' && !wasStarted) jobRunStarted(changes, run);
+}
+
+function endRun(changes: Changes, run: RunRecord): void {
+  const result = runResult(run);
+  if (!stepRunRecord(changes, run, { kind: 'end', result, nowMs: changes.nowMs })) return;
+  changes.endedRuns.push(run);
+  changes.event(run.job, { kind: 'run.ended', run: run.id, job: run.job.id, result });
+  jobRunEnded(changes, run, result);
+}
+
+export function stopOf(state: RunState): Stop | null {
+  return state.state === 'stopping' || state.state === 'unknown' ? state.stop : null;
+}
+
+/** Success counts even when a stop came too late; else the reason for the stop decides, else the first failure. */
+function runResult(run: RunRecord): RunResult {
+  const failed = run.tasks.find((task) => task.state.state === 'ended' && !task.state.exit.ok);
+  if (failed === undefined) return { outcome: 'succeeded' };
+  const own = failed.state.state === 'ended' && !failed.state.exit.ok ? failed.state.exit : null;
+  const stop = stopOf(run.state);
+  if (stop === null || stop.result.outcome === 'succeeded')
+    return own ? resultOf(failed, own) : { outcome: 'succeeded' };
+  // Somebody's wish has no exit status of its own; the command's is worth knowing.
+  if (stop.result.outcome !== 'cancelled' || own === null) return stop.result;
+  return { ...stop.result, code: own.code, signal: own.signal };
+}
+
+function resultOf(task: TaskRecord, exit: Extract<TaskExit, { ok: false }>): RunResult {
+  return {
+    outcome: exit.class === 'cancelled' ? 'cancelled' : 'failed',
+    class: exit.class,
+    code: exit.code,
+    signal: exit.signal,
+    reason: exit.reason,
+    rank: task.rank,
+    node: task.node,
+  };
+}
