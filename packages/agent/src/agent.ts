@@ -1,0 +1,293 @@
+// The agent: adopts or starts the supervisor, then stays connected to a server, for ever, until told to stop. Losing the
+// server, the supervisor or this process itself all lead back here: look at what there is, tell it, go on.
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { protocolVersion, type ServerMessage } from '@muster/model';
+import { Connection } from './connection.ts';
+import { type Discovered, discover } from './discover/inventory.ts';
+import { readCa, serverUrl } from './enrol.ts';
+import { type Identity, readIdentity, signHello } from './identity.ts';
+import { type AgentOptions, defaultKeepOutput } from './options.ts';
+import { Reports } from './reports.ts';
+import { removeOld } from './retention.ts';
+import { Session, type SessionDeps } from './session.ts';
+import { Epoch, lockStateDir, openScratchRoot, openStateDir, type StateDir } from './state-dir.ts';
+import { bootId } from './supervisor/clock.ts';
+import { SupervisorLink, type SupervisorState } from './supervisor-link.ts';
+import { TaskBook } from './task-book.ts';
+import { type Specs, taskSpecs } from './task-spec.ts';
+import { localUsers } from './task-user.ts';
+
+export interface AgentHandle {
+  /** Leaves: tasks go on, kept by the supervisor. */
+  stop(): Promise<void>;
+  /** Looks at the inventory again, as SIGHUP does. */
+  recheck(): Promise<void>;
+  /** Settles when the agent has stopped. */
+  readonly done: Promise<void>;
+}
+
+const firstBackoffMs = 200;
+const longestBackoffMs = 5000;
+const recheckEveryMs = 60_000;
+const retentionEveryMs = 600_000;
+const lingerMs = 30_000;
+
+export const agentVersion = readVersion();
+
+export async function runAgent(options: AgentOptions): Promise<AgentHandle> {
+  const dir = openStateDir(options.dir);
+  const identity = readIdentity(dir);
+  // Said now, not at the first attempt to connect.
+  serverUrl(options.server, '/');
+  readCa(options.caFile);
+  const unlock = lockStateDir(dir);
+  try {
+    const agent = new Agent(options, dir, identity);
+    await agent.start();
+    const done = agent.run().finally(unlock);
+    return {
+      done,
+      recheck: () => agent.recheck(),
+      stop: () => {
+        agent.stop();
+        return done;
+      },
+    };
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+class Agent {
+  readonly #options: AgentOptions;
+  readonly #dir: StateDir;
+  readonly #identity: Identity;
+  readonly #scratchRoot: string;
+  readonly #isolation = process.getuid?.() === 0;
+  readonly #link: SupervisorLink;
+  readonly #book: TaskBook;
+  readonly #reports: Reports;
+  readonly #epoch: Epoch;
+  readonly #userOf;
+  readonly #stopping = new AbortController();
+  #found: Discovered | null = null;
+  #connection: Connection | null = null;
+  #backoffMs = firstBackoffMs;
+  #lastTrouble: string | null = null;
+
+  constructor(options: AgentOptions, dir: StateDir, identity: Identity) {
+    this.#options = options;
+    this.#dir = dir;
+    this.#identity = identity;
+    this.#scratchRoot = openScratchRoot(options.dir, identity.node);
+    this.#epoch = new Epoch(dir);
+    this.#userOf = localUsers(options.userMap ?? {}, options.taskUser);
+    this.#reports = new Reports((items) => {
+      const keys = this.#book.acknowledged(items);
+      if (keys.length > 0) this.#link.acknowledge(keys);
+    });
+    this.#book = new TaskBook((item) => this.#reports.add(item));
+    const config = {
+      dir: dir.private,
+      node: identity.node,
+      code: agentVersion,
+      cgroups: options.cgroups ?? true,
+      lingerMs,
+    };
+    this.#link = new SupervisorLink(config, options.log, {
+      state: (state) => this.#adopted(state),
+      news: (news) => this.#book.news(news),
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#found = await discover(this.#options, this.#identity.node);
+    if (this.#found.trouble) this.#options.log.warn({}, `nvidia-smi failed: ${this.#found.trouble}`);
+    if (this.#isolation && !this.#options.userMap) await this.#userOf('');
+    await this.#link.open();
+  }
+
+  async run(): Promise<void> {
+    const timers = this.#housekeeping();
+    try {
+      while (!this.#stopping.signal.aborted) {
+        const why = await this.#connectOnce();
+        if (this.#stopping.signal.aborted) break;
+        this.#tellTrouble(why);
+        await this.#backOff();
+      }
+    } finally {
+      timers();
+      this.#link.close();
+    }
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+    this.#connection?.send({ type: 'bye', reason: 'the agent was told to stop' });
+    this.#connection?.end('stopped');
+  }
+
+  async recheck(): Promise<void> {
+    const before = JSON.stringify(this.#found?.inventory);
+    this.#found = await discover(this.#options, this.#identity.node);
+    if (JSON.stringify(this.#found.inventory) === before) return;
+    this.#options.log.info({}, 'the inventory has changed; connecting again to tell it');
+    this.#backoffMs = 0;
+    this.#connection?.end('the inventory has changed');
+  }
+
+  #adopted(state: SupervisorState): void {
+    const { log } = this.#options;
+    const live = state.tasks.filter((task) => task.state !== 'ended').length;
+    const enforced = state.enforced.length > 0 ? state.enforced.join(', ') : 'nothing';
+    const users = this.#isolation
+      ? 'tasks run as mapped local users'
+      : 'no isolation between users: the agent is not root, so every task runs as its user';
+    log.info({ supervisor: state.pid, tasks: live }, `control groups enforce ${enforced}; ${users}`);
+    this.#book.replace(state.tasks);
+  }
+
+  /** Resolves, with the reason, when the connection is over. */
+  #connectOnce(): Promise<string> {
+    return new Promise((resolve) => {
+      let session: Session | null = null;
+      const url = serverUrl(this.#options.server, '/v1/agents/connect', true);
+      const connection = new Connection(url, readCa(this.#options.caFile), {
+        message: (message) => {
+          if (session) session.handle(message);
+          else session = this.#greet(connection, message);
+        },
+        closed: (why) => {
+          session?.end();
+          this.#connection = null;
+          resolve(why);
+        },
+      });
+      this.#connection = connection;
+    });
+  }
+
+  #greet(connection: Connection, message: ServerMessage): Session | null {
+    switch (message.type) {
+      case 'challenge':
+        this.#hello(connection, message.nonce);
+        return null;
+      case 'welcome':
+        this.#options.log.info(
+          { epoch: message.epoch },
+          `connected to ${this.#options.server} as ${message.nodeName}`,
+        );
+        this.#backoffMs = firstBackoffMs;
+        this.#lastTrouble = null;
+        return new Session(this.#sessionDeps(), connection, message);
+      case 'refused':
+        connection.end(`refused: ${message.message}`);
+        return null;
+      default:
+        connection.end(`${message.type} before welcome`);
+        return null;
+    }
+  }
+
+  #hello(connection: Connection, nonce: string): void {
+    const { inventory } = this.#found as Discovered;
+    connection.send({
+      type: 'hello',
+      protocol: protocolVersion,
+      node: this.#identity.node,
+      signature: signHello(this.#identity, nonce),
+      bootId: bootId(),
+      agentVersion,
+      isolation: this.#isolation,
+      inventory,
+      epoch: this.#epoch.highest,
+      tasks: this.#book.reports(),
+    });
+  }
+
+  #sessionDeps(): SessionDeps {
+    return {
+      log: this.#options.log,
+      epoch: this.#epoch,
+      link: this.#link,
+      book: this.#book,
+      reports: this.#reports,
+      outputDir: this.#dir.output,
+      specs: (command) => this.#specs(command),
+    };
+  }
+
+  async #specs(command: Parameters<SessionDeps['specs']>[0]): Promise<Specs> {
+    const { inventory, realUuids } = this.#found as Discovered;
+    try {
+      const user = await this.#userOf(command.user);
+      const world = {
+        devices: inventory.devices,
+        realUuids,
+        scratchRoot: this.#scratchRoot,
+        user,
+        agentEnv: process.env,
+      };
+      return taskSpecs(command, world);
+    } catch (error) {
+      return { ok: false, message: (error as Error).message };
+    }
+  }
+
+  /** Once for each reason, not for every attempt. */
+  #tellTrouble(why: string): void {
+    if (why === this.#lastTrouble || this.#backoffMs === 0) return;
+    this.#lastTrouble = why;
+    this.#options.log.warn(
+      {},
+      `not connected to ${this.#options.server}: ${why}; tasks go on, trying again until it works`,
+    );
+  }
+
+  async #backOff(): Promise<void> {
+    const waitMs = this.#backoffMs * (0.5 + Math.random());
+    this.#backoffMs = Math.min(longestBackoffMs, Math.max(firstBackoffMs, this.#backoffMs * 2));
+    await pause(waitMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
+  }
+
+  #housekeeping(): () => void {
+    const recheck = (): void =>
+      void this.recheck().catch((error) => this.#trouble('rechecking the inventory', error));
+    const clean = (): void =>
+      void this.#removeOld().catch((error) => this.#trouble('removing old output', error));
+    const timers = [setInterval(recheck, recheckEveryMs), setInterval(clean, retentionEveryMs)];
+    for (const timer of timers) timer.unref();
+    process.on('SIGHUP', recheck);
+    clean();
+    return () => {
+      for (const timer of timers) clearInterval(timer);
+      process.off('SIGHUP', recheck);
+    };
+  }
+
+  async #removeOld(): Promise<void> {
+    const dirs = { output: this.#dir.output, scratch: this.#scratchRoot };
+    await removeOld(
+      dirs,
+      this.#options.keepOutput ?? defaultKeepOutput,
+      (key) => this.#book.isLive(key),
+      Date.now(),
+    );
+  }
+
+  #trouble(what: string, error: unknown): void {
+    this.#options.log.warn({ error: String(error) }, `${what} failed`);
+  }
+}
+
+function readVersion(): string {
+  try {
+    const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+    return (JSON.parse(text) as { version: string }).version;
+  } catch {
+    return 'unknown';
+  }
+}

@@ -1,0 +1,185 @@
+// What an agent does while a server has welcomed it: beats, commands, reports and output. Everything that must survive the
+// connection lives elsewhere (supervisor, book, reports, epoch); a session can be dropped at any moment.
+
+import { join } from 'node:path';
+import { isRunId, maxReadBytes, type RunId, type ServerMessage } from '@muster/model';
+import { Beats } from './beats.ts';
+import type { Connection } from './connection.ts';
+import type { Logger } from './options.ts';
+import type { Reports } from './reports.ts';
+import type { Epoch } from './state-dir.ts';
+import { bootClockMs } from './supervisor/clock.ts';
+import { readOutput } from './supervisor/output-files.ts';
+import { type StopRequest, taskKey } from './supervisor/protocol.ts';
+import type { SupervisorLink } from './supervisor-link.ts';
+import type { TaskBook } from './task-book.ts';
+import type { Specs } from './task-spec.ts';
+
+type Message<T extends ServerMessage['type']> = Extract<ServerMessage, { type: T }>;
+
+export interface SessionDeps {
+  readonly log: Logger;
+  readonly epoch: Epoch;
+  readonly link: SupervisorLink;
+  readonly book: TaskBook;
+  readonly reports: Reports;
+  readonly outputDir: string;
+  readonly specs: (command: Message<'start'>['command']) => Promise<Specs>;
+}
+
+const leaseLost: StopRequest = {
+  class: 'infrastructure',
+  reason: {
+    code: 'lease-lost',
+    message: 'stopped, because the control plane no longer knows this attempt as live',
+  },
+  how: null,
+};
+
+export class Session {
+  readonly #deps: SessionDeps;
+  readonly #connection: Connection;
+  readonly #beats: Beats;
+
+  constructor(deps: SessionDeps, connection: Connection, welcome: Message<'welcome'>) {
+    this.#deps = deps;
+    this.#connection = connection;
+    deps.epoch.admit(welcome.epoch);
+    deps.reports.connected((report, items) => connection.send({ type: 'report', report, items }));
+    this.#beats = new Beats(welcome.beatMs, {
+      keys: () => deps.book.liveRuns(),
+      send: (beat, keys) => connection.send({ type: 'beat', beat, keys }),
+      nowMs: bootClockMs,
+      silent: () => connection.end('no answer to a beat came in time'),
+    });
+  }
+
+  end(): void {
+    this.#beats.stop();
+    this.#deps.reports.disconnected();
+  }
+
+  handle(message: ServerMessage): void {
+    switch (message.type) {
+      case 'renewed':
+        this.#renewed(message);
+        return;
+      case 'start':
+        this.#carryOut(message, this.#start(message));
+        return;
+      case 'stop':
+        this.#carryOut(message, this.#stop(message));
+        return;
+      case 'reported':
+        this.#deps.reports.onReported(message.report);
+        return;
+      case 'read':
+        return void this.#read(message);
+      case 'challenge':
+      case 'welcome':
+        this.#connection.end(`a second ${message.type}`);
+        return;
+      case 'refused':
+        this.#connection.end(`refused: ${message.message}`);
+        return;
+    }
+  }
+
+  #renewed({ beat, beatMs, live }: Message<'renewed'>): void {
+    const sent = this.#beats.renewed(beat, beatMs);
+    if (!sent) return;
+    const named = new Set<RunId>(sent.keys);
+    const renewals = live
+      .filter(({ run }) => named.delete(run))
+      .map(({ run, stopAfterMs }) => ({
+        run,
+        stopAfterMs,
+        deadlineMs: stopAfterMs === null ? null : sent.sentMs + stopAfterMs,
+      }));
+    if (renewals.length > 0) this.#deps.link.renew(renewals);
+    for (const run of named) void this.#deps.link.stop(run, leaseLost);
+  }
+
+  #carryOut(message: Message<'start' | 'stop'>, done: Promise<string | null>): void {
+    const { outbox, type } = message;
+    done.then(
+      (refusal) => {
+        const outcome = refusal === null ? 'accepted' : 'refused';
+        this.#connection.send({ type: 'done', outbox, outcome, detail: refusal });
+      },
+      (error: unknown) => {
+        this.#deps.log.error({ outbox, error: String(error) }, `a ${type} command failed`);
+        this.#connection.send({
+          type: 'done',
+          outbox,
+          outcome: 'refused',
+          detail: String(error).slice(0, 2000),
+        });
+      },
+    );
+  }
+
+  /** Null when taken; else why not. */
+  async #start({ epoch, outbox, command }: Message<'start'>): Promise<string | null> {
+    if (!this.#deps.epoch.admit(epoch)) return this.#stale(outbox);
+    if (!isRunId(command.run)) return `"${command.run}" is not a run`;
+    const specs = await this.#deps.specs(command);
+    if (!specs.ok) return specs.message;
+    const taken = this.#deps.book.arriving(command.run, this.#deps.link.prepare(specs.specs));
+    this.#beats.now();
+    return taken;
+  }
+
+  async #stop({ epoch, outbox, command }: Message<'stop'>): Promise<string | null> {
+    if (!this.#deps.epoch.admit(epoch)) return this.#stale(outbox);
+    const { signal, graceMs, reason } = command;
+    await this.#deps.link.stop(command.run, {
+      class: command.class,
+      reason: { code: command.class, message: reason.slice(0, 2000) },
+      how: { signal, graceMs },
+    });
+    return null;
+  }
+
+  #stale(outbox: number): Promise<never> {
+    const detail = `a newer leader has epoch ${this.#deps.epoch.highest}`;
+    this.#connection.send({ type: 'done', outbox, outcome: 'stale-epoch', detail });
+    // Answered; nothing more to say about it.
+    return new Promise(() => {});
+  }
+
+  async #read(message: Message<'read'>): Promise<void> {
+    const { read, run, rank, offset, waitMs } = message;
+    const answer = await this.#output(message).catch((error: unknown) => ({
+      ...nothing,
+      error: String(error),
+    }));
+    this.#deps.log.debug({ run, rank, offset, waitMs, size: answer.size }, 'read output');
+    this.#connection.send({ type: 'bytes', read, ...answer });
+  }
+
+  async #output({ run, rank, offset, max, waitMs }: Message<'read'>) {
+    // Both name a directory below ours.
+    if (!isRunId(run) || !Number.isSafeInteger(rank) || rank < 0)
+      return { ...nothing, error: 'no such task' };
+    const key = taskKey(run, rank);
+    const dir = join(this.#deps.outputDir, key);
+    const bytes = Math.min(Math.max(1, max), maxReadBytes);
+    // First whether it lives, then what it wrote: what is over then has written everything.
+    let looked = await this.#deps.link.look(key, offset, 0);
+    let slice = await readOutput(dir, offset, bytes);
+    if (slice.data.length === 0 && looked.live && waitMs > 0) {
+      looked = await this.#deps.link.look(key, offset, waitMs);
+      slice = await readOutput(dir, offset, bytes);
+    }
+    if (slice.size === 0 && !looked.known)
+      return {
+        ...nothing,
+        error: `this node has no output of ${key}: it never ran here, or it is no longer kept`,
+      };
+    const end = !looked.live && slice.offset + slice.data.length >= slice.size;
+    return { offset: slice.offset, data: slice.data.toString('base64'), end, size: slice.size, error: null };
+  }
+}
+
+const nothing = { offset: 0, data: '', end: true, size: 0, error: null };

@@ -1,0 +1,233 @@
+// The agent's end of the supervisor's socket. Finds the supervisor that is there, or starts one, and does so again
+// whenever it is lost. Requests that were not answered are sent again to the next one: all of them are idempotent.
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { OperationalError, type RunId } from '@muster/model';
+import type { Logger } from './options.ts';
+import { onLines, sendLine } from './supervisor/lines.ts';
+import { isAlive } from './supervisor/processes.ts';
+import {
+  type FromSupervisor,
+  type Lease,
+  type StopRequest,
+  type SupervisorConfig,
+  type SupervisorFile,
+  supervisorVersion,
+  type TaskKey,
+  type TaskSpec,
+  type ToSupervisor,
+} from './supervisor/protocol.ts';
+
+export type SupervisorState = Extract<FromSupervisor, { t: 'state' }>;
+export type Looked = Extract<FromSupervisor, { t: 'looked' }>;
+export type TaskNews = Extract<FromSupervisor, { t: 'accepted' | 'started' | 'ended' }>;
+
+export interface LinkHooks {
+  /** The whole truth, at every (re)connection. */
+  readonly state: (state: SupervisorState) => void;
+  readonly news: (news: TaskNews) => void;
+}
+
+type Request = Extract<ToSupervisor, { t: 'prepare' | 'stop' | 'look' }>;
+interface Pending {
+  readonly request: Request;
+  readonly resolve: (answer: FromSupervisor) => void;
+}
+
+const readyWithinMs = 20_000;
+/** Without type names in the path: the release build has .js files. */
+const mainPath = fileURLToPath(
+  new URL(`./supervisor/main${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
+);
+
+export class SupervisorLink {
+  readonly #config: SupervisorConfig;
+  readonly #log: Logger;
+  readonly #hooks: LinkHooks;
+  readonly #pending = new Map<number, Pending>();
+  #socket: Socket | null = null;
+  #nextId = 1;
+  #closed = false;
+
+  constructor(config: SupervisorConfig, log: Logger, hooks: LinkHooks) {
+    this.#config = config;
+    this.#log = log;
+    this.#hooks = hooks;
+  }
+
+  async open(): Promise<void> {
+    const deadline = Date.now() + readyWithinMs;
+    let started = false;
+    for (;;) {
+      const file = this.#readFile();
+      const alive = file !== null && isAlive(file.pid, file.startTicks);
+      if (alive && file.version !== supervisorVersion) throw this.#otherVersion(file);
+      if (alive && (await this.#connect())) return;
+      if (!alive && !started) {
+        this.#start();
+        started = true;
+      }
+      if (Date.now() > deadline)
+        throw new OperationalError(
+          'unavailable',
+          `the supervisor did not start; see ${join(this.#config.dir, 'supervisor.log')}`,
+        );
+      await pause(10);
+    }
+  }
+
+  async prepare(tasks: readonly TaskSpec[]): Promise<string | null> {
+    const answer = await this.#ask({ t: 'prepare', id: this.#nextId++, tasks });
+    return answer.t === 'answer' ? answer.error : 'unexpected answer';
+  }
+
+  async stop(run: RunId, stop: StopRequest): Promise<void> {
+    await this.#ask({ t: 'stop', id: this.#nextId++, run, stop });
+  }
+
+  renew(runs: readonly ({ readonly run: RunId } & Lease)[]): void {
+    this.#send({ t: 'renew', runs });
+  }
+
+  acknowledge(keys: readonly TaskKey[]): void {
+    this.#send({ t: 'ack', keys });
+  }
+
+  /** With a wait, when there is output beyond `from`, the task is over, or the wait is. */
+  async look(key: TaskKey, from: number, waitMs: number): Promise<Looked> {
+    const id = this.#nextId++;
+    const answer = this.#ask({ t: 'look', id, key, from, wait: waitMs > 0 });
+    const timer = waitMs > 0 ? setTimeout(() => this.#hurry(id), waitMs) : undefined;
+    const looked = await answer;
+    clearTimeout(timer);
+    return looked as Looked;
+  }
+
+  /** Leaves the tasks to the supervisor, which goes when there are none. */
+  close(): void {
+    this.#closed = true;
+    this.#send({ t: 'leave' });
+    this.#socket?.end();
+    this.#socket = null;
+  }
+
+  /** The wait is over: the same question again, to be answered at once. */
+  #hurry(id: number): void {
+    const pending = this.#pending.get(id);
+    if (pending?.request.t !== 'look') return;
+    const request = { ...pending.request, wait: false };
+    this.#pending.set(id, { request, resolve: pending.resolve });
+    this.#send({ t: 'unlook', id });
+    this.#send(request);
+  }
+
+  #ask(request: Request): Promise<FromSupervisor> {
+    return new Promise((resolve) => {
+      this.#pending.set(request.id, { request, resolve });
+      this.#send(request);
+    });
+  }
+
+  #send(message: ToSupervisor): void {
+    if (this.#socket) sendLine(this.#socket, message);
+  }
+
+  #connect(): Promise<boolean> {
+    const socket = connect(join(this.#config.dir, 'supervisor.sock'));
+    return new Promise((resolve) => {
+      const failed = (): void => resolve(false);
+      socket.once('error', failed);
+      socket.once('close', failed);
+      onLines<FromSupervisor>(socket, (message) => {
+        if (message.t !== 'state') return this.#receive(message);
+        // Of another release and with nothing to keep: it makes room for one of ours.
+        if (message.code !== this.#config.code && message.tasks.every(({ state }) => state !== 'running'))
+          return sendLine(socket, { t: 'leave' } satisfies ToSupervisor);
+        socket.off('close', failed);
+        this.#adopted(socket, message);
+        resolve(true);
+      });
+    });
+  }
+
+  #adopted(socket: Socket, state: SupervisorState): void {
+    this.#socket = socket;
+    socket.on('error', () => {});
+    socket.once('close', () => {
+      if (this.#socket === socket) void this.#lost();
+    });
+    this.#hooks.state(state);
+    for (const { request } of this.#pending.values()) this.#send(request);
+  }
+
+  #receive(message: FromSupervisor): void {
+    switch (message.t) {
+      case 'accepted':
+      case 'started':
+      case 'ended':
+        this.#hooks.news(message);
+        return;
+      case 'answer':
+      case 'looked': {
+        const pending = this.#pending.get(message.id);
+        this.#pending.delete(message.id);
+        pending?.resolve(message);
+      }
+    }
+  }
+
+  async #lost(): Promise<void> {
+    this.#socket = null;
+    while (!this.#closed && !this.#socket) {
+      this.#log.warn({}, 'lost the supervisor; starting another one');
+      try {
+        await this.open();
+      } catch (error) {
+        this.#log.error({ error: String(error) }, 'the supervisor cannot be started; trying again');
+        await pause(1000);
+      }
+    }
+    // Closed while it was being started.
+    if (this.#closed) this.close();
+  }
+
+  #readFile(): SupervisorFile | null {
+    try {
+      return JSON.parse(readFileSync(join(this.#config.dir, 'supervisor.json'), 'utf8')) as SupervisorFile;
+    } catch {
+      return null;
+    }
+  }
+
+  #otherVersion(file: SupervisorFile): OperationalError {
+    return new OperationalError(
+      'conflict',
+      `a supervisor of version ${file.version} (release ${file.code}, pid ${file.pid}) still keeps tasks here, and this agent ` +
+        `speaks version ${supervisorVersion}: run the agent of that release until they have ended`,
+    );
+  }
+
+  #start(): void {
+    const log = openSync(join(this.#config.dir, 'supervisor.log'), 'a', 0o600);
+    const child = spawn(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', mainPath, JSON.stringify(this.#config)],
+      {
+        cwd: '/',
+        detached: true,
+        stdio: ['ignore', log, log],
+        // Nothing of the agent's own environment: it may hold secrets.
+        env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: join(this.#config.dir, 'compiled') },
+      },
+    );
+    child.on('error', (error) =>
+      this.#log.error({ error: String(error) }, 'the supervisor cannot be started'),
+    );
+    child.unref();
+    closeSync(log);
+  }
+}

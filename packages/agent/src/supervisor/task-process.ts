@@ -1,0 +1,305 @@
+// One started task, from its launch to the proof that nothing of it is left. The order at the end is the promise: the
+// main process is gone, everything it left is killed and gone, the output is on disk, and only then is the end told.
+import { type ChildProcess, spawn } from 'node:child_process';
+import {
+  chownSync,
+  closeSync,
+  fchownSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmdirSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
+import type { TaskExit } from '@muster/model';
+import type { Cgroups } from './cgroups.ts';
+import { exitOf, exitOfSpawnError, infrastructure } from './exit.ts';
+import { type Launch, planLaunch } from './launch.ts';
+import type { Leftovers } from './leftovers.ts';
+import { OutputWriter } from './output-writer.ts';
+import type { Pipe, Pipes } from './pipes.ts';
+import { signalPid } from './processes.ts';
+import type { Lease, StopRequest, TaskKey, TaskSpec } from './protocol.ts';
+import type { TaskCgroup } from './task-cgroup.ts';
+import { type DueStop, leaseStop, timeLimitStop } from './time-limits.ts';
+
+export interface TaskDeps {
+  readonly cgroups: Cgroups;
+  readonly pipes: Pipes;
+  readonly leftovers: Leftovers;
+  readonly outputDir: string;
+  /** Private room for short-lived files of launches. */
+  readonly launchDir: string;
+  readonly nowMs: () => number;
+}
+
+export interface TaskHooks {
+  readonly started: (pid: number) => void;
+  readonly grew: () => void;
+  readonly ended: (exit: TaskExit) => void;
+}
+
+/** How long a pipe that an unknown process holds open may delay the end of a task. */
+const strangerHoldsPipeMs = 250;
+
+export class TaskProcess {
+  readonly key: TaskKey;
+  readonly spec: TaskSpec;
+  readonly #deps: TaskDeps;
+  readonly #hooks: TaskHooks;
+  readonly #output: OutputWriter;
+  #cgroup: TaskCgroup | null = null;
+  #stream: Socket | null = null;
+  #lease: Lease;
+  #startedMs = 0;
+  #stop: { readonly request: StopRequest; killAtMs: number; killed: boolean } | null = null;
+  #ending = false;
+  pid = 0;
+
+  constructor(key: TaskKey, spec: TaskSpec, lease: Lease, deps: TaskDeps, hooks: TaskHooks) {
+    this.key = key;
+    this.spec = spec;
+    this.#lease = lease;
+    this.#deps = deps;
+    this.#hooks = hooks;
+    this.#output = new OutputWriter(join(deps.outputDir, key), spec.outputLimitMib, {
+      onWritten: hooks.grew,
+      onDrained: () => this.#stream?.resume(),
+    });
+  }
+
+  get outputSize(): number {
+    return this.#output.size;
+  }
+
+  async start(): Promise<void> {
+    let pipe: Pipe | null = null;
+    try {
+      pipe = await this.#deps.pipes.take();
+      this.#makeScratch();
+      this.#cgroup = this.#deps.cgroups.open(this.key, this.spec);
+      this.#startedMs = this.#deps.nowMs();
+      const child = this.#spawn(pipe);
+      if (child.pid === undefined) return;
+      this.pid = child.pid;
+      this.#hooks.started(child.pid);
+    } catch (error) {
+      if (pipe) closePipe(pipe);
+      this.#cgroup?.remove();
+      this.#ended(
+        infrastructure('start-failed', `the task could not be set up: ${(error as Error).message}`),
+      );
+    }
+  }
+
+  renew(lease: Lease): void {
+    this.#lease = lease;
+  }
+
+  /** The first stop names the reason; a later one can only bring the kill forward. */
+  stop(request: StopRequest): void {
+    const { signal, graceMs } = request.how ?? this.spec.stop;
+    this.#stopUntil(request, signal, this.#deps.nowMs() + graceMs);
+  }
+
+  /** Carries out what is due, and says when to look again. */
+  check(nowMs: number): number {
+    if (this.#ending || this.pid === 0) return Number.POSITIVE_INFINITY;
+    const due: (DueStop | null)[] = [
+      leaseStop(this.#lease, this.spec.stop.graceMs),
+      timeLimitStop(this.spec, this.#startedMs),
+    ];
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const stop of due) {
+      if (!stop) continue;
+      if (nowMs >= stop.signalAtMs) this.#stopUntil(stop.request, this.spec.stop.signal, stop.killAtMs);
+      else nextMs = Math.min(nextMs, stop.signalAtMs);
+    }
+    if (!this.#stop || this.#stop.killed) return nextMs;
+    if (nowMs >= this.#stop.killAtMs) this.#kill();
+    else nextMs = Math.min(nextMs, this.#stop.killAtMs);
+    return nextMs;
+  }
+
+  #stopUntil(request: StopRequest, signal: string, killAtMs: number): void {
+    if (this.#ending) return;
+    if (this.#stop) {
+      this.#stop.killAtMs = Math.min(this.#stop.killAtMs, killAtMs);
+    } else {
+      this.#stop = { request, killAtMs, killed: false };
+      if (signal !== 'KILL') this.#signal(`SIG${signal}` as NodeJS.Signals);
+      else this.#stop.killAtMs = 0;
+    }
+    if (this.#stop.killAtMs <= this.#deps.nowMs()) this.#kill();
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    // Each process once: a second SIGTERM means "hurry" to some programs.
+    if (this.#cgroup) for (const pid of this.#cgroup.pids()) signalPid(pid, signal);
+    else signalPid(-this.pid, signal);
+  }
+
+  #kill(): void {
+    if (this.#stop) this.#stop.killed = true;
+    this.#cgroup?.kill();
+    if (this.pid !== 0) signalPid(-this.pid, 'SIGKILL');
+  }
+
+  #makeScratch(): void {
+    const { scratch, user } = this.spec;
+    mkdirSync(scratch, { mode: 0o700 });
+    if (user) chownSync(scratch, user.uid, user.gid);
+  }
+
+  #spawn(pipe: Pipe): ChildProcess {
+    const { spec } = this;
+    // So that `> /dev/stdout` works for the task's user: it opens the pipe anew.
+    if (spec.user) fchownSync(pipe.readFd, spec.user.uid, spec.user.gid);
+    const launch = planLaunch(spec, this.#cgroup?.joinFiles ?? [], this.#failureFile());
+    const input = launch.script === null ? 'ignore' : this.#openScript(launch.script);
+    try {
+      const child = startProcess(launch, input, pipe.writeFd);
+      child.once('error', (error) => {
+        if (this.pid === 0) this.#notSpawned(error);
+      });
+      child.once('exit', (code, signal) => void this.#exited(code, signal));
+      this.#stream = this.#readFrom(pipe.readFd);
+      return child;
+    } finally {
+      closeSync(pipe.writeFd);
+      if (input !== 'ignore') closeSync(input);
+    }
+  }
+
+  #failureFile(): string {
+    return join(this.#deps.launchDir, `${this.key}.failed`);
+  }
+
+  #openScript(script: string): number {
+    const path = join(this.#deps.launchDir, `${this.key}.sh`);
+    writeFileSync(path, script, { mode: 0o600 });
+    const fd = openSync(path, 'r');
+    unlinkSync(path);
+    return fd;
+  }
+
+  #readFrom(fd: number): Socket {
+    const stream = new Socket({ fd, readable: true, writable: false });
+    stream.on('data', (chunk: Buffer) => {
+      if (!this.#output.push(chunk)) stream.pause();
+    });
+    stream.on('error', () => stream.destroy());
+    return stream;
+  }
+
+  #notSpawned(error: NodeJS.ErrnoException): void {
+    this.#stream?.destroy();
+    this.#cgroup?.remove();
+    this.#ended(exitOfSpawnError(error, this.spec));
+  }
+
+  async #exited(code: number | null, signal: string | null): Promise<void> {
+    if (this.#ending) return;
+    this.#ending = true;
+    await this.#clearLeftovers();
+    await this.#drainOutput();
+    const exit = exitOf(
+      {
+        code,
+        signal,
+        stop: this.#stop?.request ?? null,
+        oomKilled: this.#cgroup?.oomKilled() ?? false,
+        launchFailure: code === 125 ? this.#launchFailure() : null,
+      },
+      this.spec,
+    );
+    await this.#removeCgroup();
+    this.#ended(exit);
+  }
+
+  async #clearLeftovers(): Promise<void> {
+    if (!this.#cgroup) {
+      signalPid(-this.pid, 'SIGKILL');
+      return this.#deps.leftovers.clear(this.key);
+    }
+    for (let pauseMs = 1; this.#cgroup.pids().length > 0; pauseMs = Math.min(pauseMs * 2, 500)) {
+      this.#cgroup.kill();
+      await pause(pauseMs);
+    }
+  }
+
+  // The pipe ends when nobody holds it any more. Somebody we cannot find (it cleared its environment) may hold it for ever.
+  #drainOutput(): Promise<void> {
+    const stream = this.#stream;
+    if (!stream || stream.destroyed || stream.readableEnded) return this.#output.close();
+    return new Promise((resolve) => {
+      const finish = (): void => {
+        clearTimeout(timer);
+        stream.destroy();
+        resolve(this.#output.close());
+      };
+      // A slow disk is no stranger: while it is what holds us up, more is still to be read.
+      const giveUp = (): void => {
+        if (stream.isPaused()) timer.refresh();
+        else finish();
+      };
+      const timer = setTimeout(giveUp, strangerHoldsPipeMs);
+      stream.on('data', () => timer.refresh());
+      stream.once('close', finish);
+    });
+  }
+
+  #launchFailure(): string | null {
+    try {
+      const text = readFileSync(this.#failureFile(), 'utf8').trim();
+      unlinkSync(this.#failureFile());
+      return text;
+    } catch {
+      return null;
+    }
+  }
+
+  async #removeCgroup(): Promise<void> {
+    // A group may count as busy for a moment after its last process has gone.
+    for (let i = 0; this.#cgroup && !this.#cgroup.remove() && i < 10; i++) await pause(2 ** i);
+  }
+
+  #ended(exit: TaskExit): void {
+    this.#ending = true;
+    try {
+      // Most tasks leave nothing there; what others left stays until its time is over.
+      rmdirSync(this.spec.scratch);
+    } catch {
+      // Not empty.
+    }
+    this.#hooks.ended(exit);
+  }
+}
+
+function startProcess(launch: Launch, input: number | 'ignore', outputFd: number): ChildProcess {
+  return spawn(launch.file, [...launch.args], {
+    cwd: launch.cwd,
+    env: launch.env,
+    stdio: [input, outputFd, outputFd],
+    // A session and process group of its own: signals reach all of it, and none from our terminal do.
+    detached: true,
+    ...launch.ids,
+  });
+}
+
+function closePipe(pipe: Pipe): void {
+  for (const fd of [pipe.readFd, pipe.writeFd]) {
+    try {
+      closeSync(fd);
+    } catch {
+      // Closed already by the half of the launch that worked.
+    }
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
