@@ -93,6 +93,7 @@ function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planne
   jobs.version[job] = body.version;
   jobs.attempt[job] = attempt;
   queue.unqueue(job, placed);
+  jobs.notBeforeMs[job] = 0;
 }
 
 function applyNode(state: State, body: NodeBody): void {

@@ -19,6 +19,7 @@ import {
   type RunFacts,
   type RunId,
   type RunResult,
+  type Verdict,
 } from '@muster/model';
 import type { Engine, LoadEngine } from '../engine.ts';
 
@@ -41,6 +42,8 @@ export class World {
   readonly nodes = new Map<NodeId, NodeFacts>();
   readonly jobs = new Map<JobId, JobRow>();
   readonly runs = new Map<RunId, RunFacts>();
+  /** The verdict of each entry as last told, as a store keeps it. */
+  readonly told = new Map<string, Verdict>();
   nowMs = 1000;
   #sequence = 0;
   #policy: Policy = defaultPolicy;
@@ -138,7 +141,9 @@ export class World {
   }
 
   decide(): Plan {
-    return this.engine.decide(this.nowMs);
+    const plan = this.engine.decide(this.nowMs);
+    for (const { entry, verdict } of plan.verdicts) this.told.set(entry, verdict);
+    return plan;
   }
 
   /** Applies the units that `keep` says, as commitPlan would. */

@@ -1,0 +1,181 @@
+import { entryKey, type Plan, type TaskPlacement, taskCount, type Verdict } from '@muster/model';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { loadEngine } from './load.ts';
+import { arbitraryDemand, arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
+import { planText } from './testing/plan-text.ts';
+import { referenceUnits } from './testing/reference.ts';
+import { World } from './testing/world.ts';
+
+const numRuns = Number(process.env.MUSTER_CASES ?? 200);
+const timeout = 30_000 + numRuns * 100;
+
+/** Plays the steps, calling `look` after each. */
+function play(steps: readonly Step[], look: (world: World) => void): World {
+  const world = new World(loadEngine);
+  for (const step of steps) {
+    take(world, step);
+    look(world);
+  }
+  return world;
+}
+
+function holds(property: (steps: readonly Step[]) => void): void {
+  fc.assert(fc.property(arbitrarySteps, property), { numRuns });
+}
+
+/** Throws when the runs that hold capacity and the plan together take more than a node has. */
+function checkCapacity(world: World, plan: Plan): void {
+  for (const { node, inventory } of world.nodes.values()) {
+    const planned = plan.units.flatMap((unit) => unit.tasks.filter((task) => task.node === node));
+    if (planned.length === 0) continue;
+    const all: TaskPlacement[] = [...planned];
+    for (const run of world.runs.values()) all.push(...run.tasks.filter((task) => task.node === node));
+    const sum = (amount: (task: TaskPlacement) => number) =>
+      all.reduce((total, task) => total + amount(task), 0);
+    expect(sum((task) => task.cpuMilli)).toBeLessThanOrEqual(inventory.cpuMilli);
+    expect(sum((task) => task.memoryMib)).toBeLessThanOrEqual(inventory.memoryMib);
+    const devices = all.flatMap((task) => task.devices);
+    expect(new Set(devices).size, 'no device is sold twice').toBe(devices.length);
+    for (const task of planned)
+      for (const index of task.devices) expect(index).toBeLessThan(inventory.devices.length);
+  }
+}
+
+describe('for any history', { timeout }, () => {
+  test('capacity is never exceeded and no device is sold twice', () => {
+    holds((steps) => {
+      play(steps, (world) => checkCapacity(world, world.engine.fork().decide(world.nowMs)));
+    });
+  });
+
+  test('a gang is placed whole, once, on nodes that take work, with consecutive ranks', () => {
+    holds((steps) => {
+      play(steps, (world) => {
+        const plan = world.engine.fork().decide(world.nowMs);
+        expect(new Set(plan.units.map((unit) => unit.job)).size).toBe(plan.units.length);
+        for (const unit of plan.units) {
+          const row = world.jobs.get(unit.job)!;
+          expect(row.state.state).toBe('queued');
+          expect(unit.tasks).toHaveLength(taskCount(row.demand));
+          expect(unit.tasks.map((task) => task.rank)).toEqual(unit.tasks.map((_, i) => i));
+          for (const task of unit.tasks) {
+            const { state, drain } = world.nodes.get(task.node)!;
+            expect([state, drain]).toEqual(['ready', null]);
+          }
+        }
+      });
+    });
+  });
+
+  test('the fast engine places exactly what the naive one places', () => {
+    holds((steps) => {
+      play(steps, (world) => {
+        const plan = world.engine.fork().decide(world.nowMs);
+        const units = plan.units.map(({ nodeGenerations: _, ...unit }) => unit);
+        expect(units).toEqual(referenceUnits(world.rows(), world.nowMs));
+      });
+    });
+  });
+
+  test('rebuilt = live: the same state hash and the same plan', () => {
+    holds((steps) => {
+      play(steps, (world) => {
+        const rebuilt = world.rebuilt();
+        expect(rebuilt.stateHash()).toBe(world.engine.stateHash());
+        const live = world.engine.fork().decide(world.nowMs);
+        expect(rebuilt.decide(world.nowMs).units).toEqual(live.units);
+      });
+    });
+  });
+
+  test('the same events give the same plans, byte for byte', () => {
+    holds((steps) => {
+      const texts = [0, 1].map(() => {
+        const plans: string[] = [];
+        play(steps, (world) => {
+          const plan = world.decide();
+          plans.push(`${planText(plan)} ${plan.hash}`);
+        });
+        return plans;
+      });
+      expect(texts[0]).toEqual(texts[1]);
+    });
+  });
+
+  test('deciding, explaining and considering change nothing', () => {
+    fc.assert(
+      fc.property(arbitrarySteps, arbitraryDemand, (steps, asked) => {
+        play(steps, (world) => {
+          const { engine, nowMs } = world;
+          const before = engine.stateHash();
+          const units = engine.decide(nowMs).units;
+          for (const id of world.jobs.keys()) engine.explain(id, nowMs);
+          engine.consider({ project: 'p', tier: 'standard', priority: 0, demand: asked }, nowMs);
+          expect(engine.stateHash()).toBe(before);
+          expect(engine.decide(nowMs).units).toEqual(units);
+        });
+      }),
+      { numRuns },
+    );
+  });
+
+  test('a fork goes its own way', () => {
+    holds((steps) => {
+      const half = Math.floor(steps.length / 2);
+      const world = play(steps.slice(0, half), () => {});
+      const fork = world.engine.fork();
+      const before = fork.stateHash();
+      const events = world.log.length;
+      for (const step of steps.slice(half)) take(world, step);
+      expect(fork.stateHash()).toBe(before);
+      for (const event of world.log.slice(events)) fork.apply(event);
+      expect(fork.stateHash()).toBe(world.engine.stateHash());
+      expect(fork.decide(world.nowMs).units).toEqual(world.decide().units);
+    });
+  });
+
+  test('every waiting job has one reason, its lacks sum to the existing nodes, and no entry is told twice in a plan', () => {
+    holds((steps) => {
+      play(steps, (world) => {
+        const { engine, nowMs } = world;
+        const plan = engine.fork().decide(nowMs);
+        const placed = new Set(plan.units.map((unit) => unit.job));
+        expect(new Set(plan.verdicts.map(({ entry }) => entry)).size).toBe(plan.verdicts.length);
+        const existing = [...world.nodes.values()].filter(
+          ({ state }) => state === 'ready' || state === 'silent',
+        );
+        for (const { job, state } of world.jobs.values()) {
+          const verdict = engine.explain(job, nowMs)!;
+          const starts = placed.has(job) || state.state === 'starting' || state.state === 'running';
+          expect(verdict.kind === 'placed').toBe(starts);
+          if (verdict.kind === 'placed') continue;
+          expect(verdict.reasons).toHaveLength(1);
+          const [reason] = verdict.reasons;
+          if (!reason || !('lacks' in reason)) continue;
+          expect(reason.nodes).toBe(existing.length);
+          expect(reason.lacks.reduce((sum, { nodes }) => sum + nodes, 0)).toBe(existing.length);
+          expect(reason.tasksFit).toBeLessThan(reason.tasks);
+        }
+      });
+    });
+  });
+
+  test('once nothing more can start, every waiting entry has been told what its first job is told now', () => {
+    holds((steps) => {
+      const world = play(steps, () => {});
+      while (world.cycle().units.length > 0);
+      for (const { job, state, ...row } of world.jobs.values()) {
+        if (state.state !== 'queued' || state.notBeforeMs > world.nowMs) continue;
+        const told = world.told.get(entryKey(row.project, row.tier, row.priority, row.demand))!;
+        const now = world.engine.explain(job, world.nowMs)!;
+        expect(codeOf(told)).toBe(codeOf(now));
+        expect(codeOf(told)).not.toBe('behind');
+      }
+    });
+  });
+});
+
+function codeOf(verdict: Verdict): string {
+  return verdict.kind === 'placed' ? 'placed' : verdict.reasons[0]!.code;
+}

@@ -1,0 +1,234 @@
+// Random small worlds for the property tests: a list of steps, each meaningful in any state, so that fast-check can
+// shorten a failing list. Small numbers on purpose: collisions are where the bugs are.
+import type { AcceleratorDemand, Constraint, GroupDemand, JobDemand, NodeFacts, RunId } from '@muster/model';
+import * as fc from 'fast-check';
+import { demand, devices, group, job, node, nodeId } from './builders.ts';
+import type { World } from './world.ts';
+
+export type Step =
+  | { readonly do: 'join'; readonly node: NodeFacts }
+  | { readonly do: 'state'; readonly node: number; readonly state: 'ready' | 'silent' | 'lost' | 'removed' }
+  | { readonly do: 'drain'; readonly node: number; readonly draining: boolean }
+  | {
+      readonly do: 'submit';
+      readonly demand: JobDemand;
+      readonly project: string;
+      readonly tier: string;
+      readonly priority: number;
+      readonly held: boolean;
+    }
+  | { readonly do: 'hold' | 'release' | 'cancel'; readonly job: number }
+  | { readonly do: 'cycle'; readonly dropEvery: number }
+  | { readonly do: 'running' | 'finish'; readonly run: number }
+  | { readonly do: 'requeue'; readonly run: number; readonly delayMs: number; readonly avoid: boolean }
+  | { readonly do: 'wait'; readonly ms: number }
+  | { readonly do: 'policy'; readonly ranks: readonly number[] };
+
+const nodeNames = ['a', 'b', 'c', 'd', 'e'];
+const models = ['A100', 'H100'];
+
+const arbitraryDevices = fc.oneof(
+  { weight: 5, arbitrary: fc.constantFrom(...models).map((model) => devices(4, model, 1000)) },
+  { weight: 1, arbitrary: fc.constantFrom(0, 1, 2).map((count) => devices(count, 'H100', 2000)) },
+  // A mixed node: two of each model, one kind of its own at the end.
+  {
+    weight: 2,
+    arbitrary: fc.constant([
+      ...devices(2, 'A100', 1000),
+      ...devices(2, 'H100', 1000, 'gpu', 2),
+      ...devices(1, 'v4', 500, 'tpu', 4),
+    ]),
+  },
+);
+
+const arbitraryNode: fc.Arbitrary<NodeFacts> = fc
+  .record({
+    name: fc.constantFrom(...nodeNames),
+    devices: arbitraryDevices,
+    cpuMilli: fc.constantFrom(4000, 4000, 8000, 3000),
+    memoryMib: fc.constantFrom(1024, 1024, 512),
+    labels: fc.constantFrom({}, { zone: 'x' }, { zone: 'y' }),
+    ports: fc.constantFrom({ first: 10, count: 8 }, { first: 10, count: 2 }, { first: 11, count: 1 }),
+  })
+  .map(({ name, ...options }) => node(name, options));
+
+const arbitraryAccelerator: fc.Arbitrary<AcceleratorDemand> = fc.record({
+  kind: fc.constantFrom(...Array<string>(9).fill('gpu'), 'tpu'),
+  model: fc.constantFrom(null, null, null, ...models),
+  count: fc.constantFrom(1, 1, 1, 2, 2, 3, 4),
+  memoryMib: fc.constantFrom(...Array<null>(9).fill(null), 1500),
+});
+
+const arbitraryGroup: fc.Arbitrary<GroupDemand> = fc
+  .record({
+    tasks: fc.constantFrom(1, 1, 1, 2, 3, 5),
+    cpuMilli: fc.constantFrom(null, null, 500, 2000),
+    memoryMib: fc.constantFrom(null, null, 100),
+    accelerators: fc.array(arbitraryAccelerator, { maxLength: 2 }),
+  })
+  .map(({ accelerators, ...options }) => group(accelerators, options));
+
+const arbitraryConstraint: fc.Arbitrary<Constraint> = fc.constantFrom<Constraint>(
+  { label: 'zone', op: 'in', values: ['x'] },
+  { label: 'zone', op: 'not-in', values: ['x'] },
+  { label: 'zone', op: 'exists', values: [] },
+  { label: 'node', op: 'in', values: ['a', 'b'] },
+  { label: 'node', op: 'not-in', values: ['c'] },
+);
+
+export const arbitraryDemand: fc.Arbitrary<JobDemand> = fc
+  .record({
+    groups: fc.oneof(
+      { weight: 4, arbitrary: arbitraryGroup.map((only) => [only]) },
+      {
+        weight: 1,
+        arbitrary: fc
+          .tuple(arbitraryGroup, arbitraryGroup)
+          .map(([one, two]) => [one, { ...two, name: 'second' }]),
+      },
+    ),
+    constraints: fc.oneof(
+      { weight: 3, arbitrary: fc.constant([]) },
+      { weight: 1, arbitrary: fc.array(arbitraryConstraint, { maxLength: 2 }) },
+    ),
+    exclusive: fc.constantFrom(false, false, false, true),
+  })
+  .map(({ groups, ...options }) => demand(groups, options));
+
+/** A few demands shared by many jobs, so that entries fill. */
+function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
+  const at = fc.nat(20);
+  return fc.oneof(
+    { weight: 2, arbitrary: arbitraryNode.map((facts): Step => ({ do: 'join', node: facts })) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant('state' as const),
+        node: at,
+        state: fc.constantFrom('ready', 'ready', 'ready', 'silent', 'lost', 'removed'),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({ do: fc.constant('drain' as const), node: at, draining: fc.boolean() }),
+    },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        do: fc.constant('submit' as const),
+        demand: fc.constantFrom(...demands),
+        project: fc.constantFrom('p', 'q'),
+        tier: fc.constantFrom('standard', 'standard', 'critical', 'gone'),
+        priority: fc.constantFrom(0, 0, 5),
+        held: fc.constantFrom(false, false, false, true),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('hold', 'release', 'cancel'), job: at }) },
+    { weight: 5, arbitrary: fc.record({ do: fc.constant('cycle' as const), dropEvery: fc.nat(4) }) },
+    { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('running', 'finish', 'finish'), run: at }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        do: fc.constant('requeue' as const),
+        run: at,
+        delayMs: fc.constantFrom(0, 0, 100),
+        avoid: fc.boolean(),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(10, 100) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant('policy' as const),
+        ranks: fc.constantFrom([1, 2], [2, 1], [1, 1]),
+      }),
+    },
+  );
+}
+
+export const arbitrarySteps: fc.Arbitrary<readonly Step[]> = fc
+  .tuple(
+    fc.array(arbitraryNode, { minLength: 3, maxLength: 7 }),
+    fc.array(arbitraryDemand, { minLength: 1, maxLength: 4 }),
+  )
+  .chain(([nodes, demands]) =>
+    fc
+      .array(arbitraryStep(demands), { minLength: 5, maxLength: 50, size: 'max' })
+      .map((steps) => [...nodes.map((facts): Step => ({ do: 'join', node: facts })), ...steps]),
+  );
+
+/** Takes a step in the world; one that makes no sense now does nothing. */
+export function take(world: World, step: Step): void {
+  switch (step.do) {
+    case 'join': {
+      const known = world.nodes.get(step.node.node);
+      const { state, drain } = known ?? step.node;
+      world.join({ ...step.node, state, drain, generation: (known?.generation ?? 0) + 1 });
+      break;
+    }
+    case 'state':
+      setNode(world, step);
+      break;
+    case 'drain': {
+      const name = nodeNames[step.node % nodeNames.length]!;
+      if (world.nodes.has(nodeId(name))) world.drain(nodeId(name), step.draining);
+      break;
+    }
+    case 'submit': {
+      const number = world.log.length + 1;
+      world.submit(job(number, step.demand, step), step.held);
+      break;
+    }
+    case 'hold':
+    case 'release':
+    case 'cancel':
+      changeJob(world, step.do, step.job);
+      break;
+    case 'cycle': {
+      let n = 0;
+      world.commit(world.decide(), () => step.dropEvery === 0 || ++n % step.dropEvery !== 0);
+      break;
+    }
+    case 'wait':
+      world.nowMs += step.ms;
+      break;
+    case 'policy':
+      world.setPolicy({
+        tiers: ['standard', 'critical'].map((name, i) => ({ name, rank: step.ranks[i]!, stopAfterMs: null })),
+        defaultTier: 'standard',
+      });
+      break;
+    default:
+      changeRun(world, step);
+  }
+}
+
+function setNode(world: World, step: Extract<Step, { do: 'state' }>): void {
+  const id = nodeId(nodeNames[step.node % nodeNames.length]!);
+  const known = world.nodes.get(id);
+  if (!known) return;
+  const used = [...world.runs.values()].some((run) => run.tasks.some((task) => task.node === id));
+  if (step.state === 'removed' && used) return;
+  if (step.state === 'silent' && known.state === 'lost') return;
+  world.setNode(id, step.state);
+}
+
+function changeJob(world: World, what: 'hold' | 'release' | 'cancel', at: number): void {
+  const rows = [...world.jobs.values()].filter(({ state }) =>
+    what === 'hold'
+      ? state.state === 'queued'
+      : what === 'release'
+        ? state.state === 'held'
+        : state.state !== 'running' && state.state !== 'starting',
+  );
+  const row = rows[at % Math.max(1, rows.length)];
+  if (row) world[what](row.job);
+}
+
+function changeRun(world: World, step: Extract<Step, { run: number }>): void {
+  const runs = [...world.runs.keys()];
+  const run: RunId | undefined = runs[step.run % Math.max(1, runs.length)];
+  if (!run) return;
+  if (step.do !== 'requeue') world[step.do](run);
+  else world.requeue(run, step.delayMs, step.avoid ? [world.runs.get(run)!.tasks[0]!.node] : []);
+}

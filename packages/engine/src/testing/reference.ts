@@ -1,0 +1,269 @@
+// The naive engine: what `decide` should place, worked out from rows alone, by trying everything in the order of order.ts.
+// It keeps nothing, indexes nothing and skips nothing that it need not, so that it can be checked by reading it. The fast
+// engine must agree with it, placement by placement, on small worlds.
+import {
+  type AcceleratorDemand,
+  type Constraint,
+  canonicalJson,
+  defaultCpuMilli,
+  type EngineRows,
+  type GroupDemand,
+  type JobDemand,
+  type NodeFacts,
+  type NodeId,
+  type PlanUnit,
+  runId,
+  share,
+  type TaskPlacement,
+} from '@muster/model';
+
+type JobRow = EngineRows['jobs'][number];
+type Unit = Omit<PlanUnit, 'nodeGenerations'>;
+
+interface Box {
+  readonly facts: NodeFacts;
+  cpuMilli: number;
+  memoryMib: number;
+  readonly taken: Set<number>;
+  readonly ports: Set<number>;
+  readonly jobs: Set<string>;
+  exclusive: boolean;
+}
+
+export function referenceUnits(rows: EngineRows, nowMs: number): Unit[] {
+  let boxes = boxesOf(rows);
+  const units: Unit[] = [];
+  const failedShapes = new Set<string>();
+  for (const row of waitingInOrder(rows, nowMs)) {
+    const shape = canonicalJson(row.demand);
+    if (failedShapes.has(shape)) continue;
+    const placed = placeJob(boxes, row);
+    if (placed) {
+      boxes = placed.boxes;
+      units.push(placed.unit);
+    } else failedShapes.add(shape);
+  }
+  return units;
+}
+
+function waitingInOrder(rows: EngineRows, nowMs: number): JobRow[] {
+  const rank = (row: JobRow): number =>
+    rows.policy.tiers.find((tier) => tier.name === row.tier)?.rank ?? Number.MIN_SAFE_INTEGER;
+  return rows.jobs
+    .filter((row) => row.state.state === 'queued' && row.state.notBeforeMs <= nowMs)
+    .sort(
+      (a, b) => rank(b) - rank(a) || b.priority - a.priority || a.submittedSequence - b.submittedSequence,
+    );
+}
+
+function boxesOf(rows: EngineRows): Box[] {
+  const boxes = rows.nodes
+    .toSorted((a, b) => (a.node < b.node ? -1 : 1))
+    .map((facts): Box => {
+      const { cpuMilli, memoryMib } = facts.inventory;
+      return {
+        facts,
+        cpuMilli,
+        memoryMib,
+        taken: new Set(),
+        ports: new Set(),
+        jobs: new Set(),
+        exclusive: false,
+      };
+    });
+  for (const run of rows.runs) {
+    for (const task of run.tasks) {
+      const box = boxes.find(({ facts }) => facts.node === task.node)!;
+      box.cpuMilli -= task.cpuMilli;
+      box.memoryMib -= task.memoryMib;
+      for (const device of task.devices) box.taken.add(device);
+      box.jobs.add(run.job);
+      box.exclusive ||= run.exclusive;
+      if (task.rank === 0) box.ports.add(run.port);
+    }
+  }
+  return boxes.filter(({ facts }) => facts.state === 'ready' && facts.drain === null);
+}
+
+function placeJob(boxes: readonly Box[], row: JobRow): { boxes: Box[]; unit: Unit } | null {
+  const avoid = row.state.avoid;
+  for (const avoided of avoid.length > 0 ? [avoid, []] : [[]]) {
+    for (const choice of choices(row.demand.groups)) {
+      const placed = placeGang(boxes, row, choice, avoided);
+      if (placed) return placed;
+    }
+  }
+  return null;
+}
+
+/** Every choice of one alternative a group; the last group's moves fastest. */
+function choices(groups: readonly GroupDemand[]): (AcceleratorDemand | null)[][] {
+  return groups.reduce<(AcceleratorDemand | null)[][]>(
+    (heads, group) => {
+      const options = group.accelerators.length === 0 ? [null] : group.accelerators;
+      return heads.flatMap((head) => options.map((option) => [...head, option]));
+    },
+    [[]],
+  );
+}
+
+/** A gang while it is being placed. */
+interface Gang {
+  readonly row: JobRow;
+  readonly avoid: readonly NodeId[];
+  boxes: Box[];
+  port: number | null;
+}
+
+type Task = Omit<TaskPlacement, 'rank'>;
+type Way = { readonly after: Box; readonly tasks: Task[] };
+
+function placeGang(
+  boxes: readonly Box[],
+  row: JobRow,
+  choice: readonly (AcceleratorDemand | null)[],
+  avoid: readonly NodeId[],
+): { boxes: Box[]; unit: Unit } | null {
+  const gang: Gang = { row, avoid, boxes: [...boxes], port: null };
+  const { groups, exclusive } = row.demand;
+  const tasksOf: Task[][] = groups.map(() => []);
+  const largestFirst = groups
+    .map((_, g) => g)
+    .sort((a, b) => (choice[b]?.count ?? 0) - (choice[a]?.count ?? 0) || a - b);
+  for (const g of largestFirst) {
+    const tasks = placeGroup(gang, g, choice[g]!);
+    if (!tasks) return null;
+    tasksOf[g] = tasks;
+  }
+  const tasks = tasksOf.flat().map((task, rank) => ({ rank, ...task }));
+  const { attempt } = row.state;
+  const run = runId(row.job, attempt);
+  const unit = { job: row.job, jobVersion: row.version, run, attempt, exclusive, tasks, port: gang.port! };
+  return { boxes: gang.boxes, unit };
+}
+
+function placeGroup(gang: Gang, g: number, wanted: AcceleratorDemand | null): Task[] | null {
+  const group = gang.row.demand.groups[g]!;
+  const tasks: Task[] = [];
+  while (tasks.length < group.tasks) {
+    const needsPort: boolean = g === 0 && gang.port === null;
+    const left = group.tasks - tasks.length;
+    const [best] = gang.boxes
+      .filter((box) => !gang.avoid.includes(box.facts.node) && admits(box, gang.row.demand))
+      .filter((box) => !needsPort || freePort(box) !== null)
+      .map((box) => fill(box, gang.row, group, g, wanted, left))
+      .filter((way) => way.tasks.length > 0)
+      .sort(better);
+    if (!best) return null;
+    if (needsPort) gang.port = freePort(best.after);
+    if (needsPort) best.after.ports.add(gang.port!);
+    tasks.push(...best.tasks);
+    gang.boxes = gang.boxes.map((box) => (box.facts === best.after.facts ? best.after : box));
+  }
+  return tasks;
+}
+
+/** Most tasks first; then least left over; then the lowest node id. */
+function better(a: Way, b: Way): number {
+  return (
+    b.tasks.length - a.tasks.length ||
+    freeDevices(a.after) - freeDevices(b.after) ||
+    Math.max(0, a.after.cpuMilli) - Math.max(0, b.after.cpuMilli) ||
+    Math.max(0, a.after.memoryMib) - Math.max(0, b.after.memoryMib) ||
+    (a.after.facts.node < b.after.facts.node ? -1 : 1)
+  );
+}
+
+/** The box after taking tasks one by one until it has enough or no more fit. */
+function fill(
+  before: Box,
+  row: JobRow,
+  group: GroupDemand,
+  g: number,
+  wanted: AcceleratorDemand | null,
+  atMost: number,
+): Way {
+  const after = copyBox(before);
+  const tasks: Task[] = [];
+  const foreign = [...before.jobs].some((job) => job !== row.job);
+  if (foreign && (row.demand.exclusive || before.exclusive)) return { after, tasks };
+  const { cpuMilli, memoryMib } = amounts(after, group, wanted);
+  while (tasks.length < atMost) {
+    const devices = wanted === null ? [] : pickDevices(after, wanted);
+    if (!devices || after.cpuMilli < cpuMilli || after.memoryMib < memoryMib) break;
+    after.cpuMilli -= cpuMilli;
+    after.memoryMib -= memoryMib;
+    for (const device of devices) after.taken.add(device);
+    after.jobs.add(row.job);
+    after.exclusive ||= row.demand.exclusive;
+    tasks.push({ group: g, node: after.facts.node, cpuMilli, memoryMib, devices });
+  }
+  return { after, tasks };
+}
+
+function amounts(box: Box, group: GroupDemand, wanted: AcceleratorDemand | null) {
+  const { inventory } = box.facts;
+  const total = inventory.devices.length;
+  const cpuMilli =
+    group.cpuMilli ?? (wanted ? share(inventory.cpuMilli, wanted.count, total) : defaultCpuMilli);
+  const memoryMib =
+    group.memoryMib ??
+    (wanted
+      ? share(inventory.memoryMib, wanted.count, total)
+      : share(inventory.memoryMib, cpuMilli, inventory.cpuMilli));
+  return { cpuMilli, memoryMib };
+}
+
+/** The shortest run of neighbours that is long enough, else the lowest ones. */
+function pickDevices(box: Box, wanted: AcceleratorDemand): number[] | null {
+  const free = box.facts.inventory.devices
+    .filter(
+      (device) =>
+        device.kind === wanted.kind &&
+        (wanted.model === null || device.model === wanted.model) &&
+        (wanted.memoryMib === null || device.memoryMib >= wanted.memoryMib) &&
+        !box.taken.has(device.index),
+    )
+    .map((device) => device.index)
+    .sort((a, b) => a - b);
+  if (free.length < wanted.count) return null;
+  const neighbours: number[][] = [];
+  for (const index of free) {
+    const run = neighbours.at(-1);
+    if (run && run.at(-1) === index - 1) run.push(index);
+    else neighbours.push([index]);
+  }
+  const long = neighbours.filter((run) => run.length >= wanted.count).sort((a, b) => a.length - b.length)[0];
+  return (long ?? free).slice(0, wanted.count);
+}
+
+function admits({ facts }: Box, demand: JobDemand): boolean {
+  const labels = new Map(
+    Object.entries({ ...facts.inventory.labels, cluster: facts.cluster, pool: facts.pool, node: facts.name }),
+  );
+  return (
+    demand.constraints.every((rule) => meets(labels.get(rule.label), rule)) &&
+    demand.capabilities.every((capability) => facts.inventory.capabilities.includes(capability))
+  );
+}
+
+function meets(value: string | undefined, rule: Constraint): boolean {
+  if (rule.op === 'absent') return value === undefined;
+  if (rule.op === 'exists') return value !== undefined;
+  const among = value !== undefined && rule.values.includes(value);
+  return rule.op === 'in' ? among : !among;
+}
+
+function freePort(box: Box): number | null {
+  const { first, count } = box.facts.inventory.ports;
+  for (let port = first; port < first + count; port++) if (!box.ports.has(port)) return port;
+  return null;
+}
+
+function freeDevices(box: Box): number {
+  return box.facts.inventory.devices.filter((device) => !box.taken.has(device.index)).length;
+}
+
+function copyBox(box: Box): Box {
+  return { ...box, taken: new Set(box.taken), ports: new Set(box.ports), jobs: new Set(box.jobs) };
+}
