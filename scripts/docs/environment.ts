@@ -25,6 +25,15 @@ const meanings: Readonly<Record<string, string>> = {
   MUSTER_DEVICES: 'indices of the devices this task holds on its node',
 };
 
+/** Made in packages/agent/src/task-spec.ts. */
+const fromAgent = [
+  ['`MUSTER_SCRATCH`', 'a directory of this task alone, and its working directory unless the job names one'],
+  ['`MUSTER_TASK_KEY`', 'run and rank in one word'],
+  ['`MUSTER_STATUS_FILE`', 'kept for the checkpoint contract; nothing reads it yet'],
+  ['`CUDA_VISIBLE_DEVICES`, `NVIDIA_VISIBLE_DEVICES`', 'the GPUs of this task; empty for a task without'],
+  ['`PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `TZ`', 'as the local user of the task needs them'],
+] as const;
+
 const families = [
   { title: "Muster's own", prefix: /^MUSTER_/, text: 'Reserved: a job cannot set them.' },
   {
@@ -89,7 +98,6 @@ export function environmentPage(): string {
       'What a gang of two groups (2 trainers with 8 devices each, 1 loader) sees on two nodes.',
       "Order of strength: Muster's and Slurm's names, then the job's own variables, then the aliases.",
       `Lists of nodes are left out when they are longer than ${maxNodeListBytes / 1024} KiB.`,
-      'The agent adds what only the node knows: the variables that make the devices of the task visible, and paths.',
     ].join(' '),
     ...families.map(({ title, prefix, text }) => {
       const mine = names.filter((name) => prefix.test(name));
@@ -98,5 +106,6 @@ export function environmentPage(): string {
       const head = ['variable', ...(own ? ['meaning'] : []), 'rank 0', 'rank 1', 'rank 2'];
       return `## ${title}\n\n${text}\n\n${table(head, rows)}`;
     }),
+    `## From the agent\n\nWhat only the node knows. Everything else of the agent's own environment stays away.\n\n${table(['variable', 'meaning'], fromAgent)}`,
   );
 }
