@@ -2,7 +2,8 @@
 // of jobs in one transaction. What PostgreSQL does with this is the limit of any store that keeps these rows.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { freshId, type JobSpecInput, jobDemand, parseSpec } from '@muster/model';
-import pg from 'pg';
+import type pg from 'pg';
+import { withClient } from './pg-client.ts';
 
 export const createTables = `
 CREATE SCHEMA IF NOT EXISTS reference;
@@ -91,27 +92,21 @@ export async function insertReference(client: pg.Client, jobs: readonly Referenc
   await client.query({ ...insert, values });
 }
 
-/** Jobs a second by one connection, 1,000 a transaction. */
-export async function bareBatchRate(
+/** Jobs a second by one connection, as many a transaction as there are inputs. */
+export function bareBatchRate(
   url: string,
   inputs: readonly JobSpecInput[],
   durationMs: number,
 ): Promise<number> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
+  return withClient(url, async (client) => {
+    await client.query(createTables);
     const make = inputs.map(referenceJob);
+    const batch = (): ReferenceJob[] => make.map((one) => one(randomUUID()));
+    await insertReference(client, batch());
     const startedMs = performance.now();
     let count = 0;
-    while (performance.now() < startedMs + durationMs) {
-      await insertReference(
-        client,
-        make.map((one) => one(randomUUID())),
-      );
-      count += make.length;
-    }
+    for (; performance.now() < startedMs + durationMs; count += make.length)
+      await insertReference(client, batch());
     return count / ((performance.now() - startedMs) / 1000);
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -3,12 +3,12 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { expectOk, HttpConnection, requestText } from '../load/http-connection.ts';
 import type { BenchOptions } from '../main.ts';
 import { row, type ToldRow } from '../report.ts';
 import { median, quantile } from '../statistics.ts';
 import { openLogTail } from './log-tail.ts';
+import { withClient } from './pg-client.ts';
 import { trueJob } from './sample-jobs.ts';
 import type { ControlPlane } from './system.ts';
 
@@ -83,10 +83,8 @@ async function startLatencies(
 }
 
 /** One connection, one small row, one commit at a time. */
-async function commitLatencies(url: string, count: number): Promise<number[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
+function commitLatencies(url: string, count: number): Promise<number[]> {
+  return withClient(url, async (client) => {
     await client.query('CREATE SCHEMA IF NOT EXISTS reference');
     await client.query('CREATE TABLE IF NOT EXISTS reference.small (id int PRIMARY KEY, n int NOT NULL)');
     await client.query('INSERT INTO reference.small VALUES (1, 0) ON CONFLICT DO NOTHING');
@@ -97,9 +95,7 @@ async function commitLatencies(url: string, count: number): Promise<number[]> {
       latencies.push(performance.now() - startedMs);
     }
     return latencies;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function spawnLatencies(count: number): Promise<number[]> {

@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient, type MusterClient } from '@muster/client';
 import { startEmbedded } from '@muster/store';
-import pg from 'pg';
 import type { Lifetime } from '../lifetime.ts';
 import type { HttpTarget } from '../load/http-connection.ts';
 import { firstAdminToken } from './admin-token.ts';
 import { type Child, repository, startChild } from './child.ts';
 import { eventually } from './eventually.ts';
 import { endProcessesOf } from './leftovers.ts';
+import { withClient } from './pg-client.ts';
 
 export interface Bed {
   readonly dir: string;
@@ -40,9 +40,7 @@ export async function makeBed(lifetime: Lifetime): Promise<Bed> {
     dir,
     lifetime,
     async createDatabase(name) {
-      const client = new pg.Client({ connectionString: embedded.url });
-      await client.connect();
-      await client.query(`CREATE DATABASE ${name}`).finally(() => client.end());
+      await withClient(embedded.url, (client) => client.query(`CREATE DATABASE ${name}`));
       return embedded.url.replace('/muster?', `/${name}?`);
     },
   };
