@@ -1,7 +1,9 @@
 // A server, an enrolled agent and their directory, cleaned up with every process they made.
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type AgentHandle, runAgent } from '../agent.ts';
 import { enrolAgent } from '../enrol.ts';
 import type { AgentOptions, Logger } from '../options.ts';
@@ -16,10 +18,14 @@ export interface World {
   readonly log: string[];
   readonly node: string;
   agent(options?: Partial<AgentOptions>): Promise<AgentHandle>;
+  /** The same in a process of its own; welcomed when this resolves. */
+  process(options?: Partial<AgentOptions>): Promise<ChildProcess>;
   supervisor(): SupervisorFile;
   /** Ends everything; afterwards nothing of the tasks may live. */
   clean(): Promise<void>;
 }
+
+const mainPath = fileURLToPath(new URL('./agent-main.ts', import.meta.url));
 
 export async function makeWorld(): Promise<World> {
   const server = new FakeServer();
@@ -28,6 +34,7 @@ export async function makeWorld(): Promise<World> {
   const { node } = await enrolAgent({ server: server.url, token: server.token, name: 'n1', dir });
   const log: string[] = [];
   const agents: AgentHandle[] = [];
+  const processes: ChildProcess[] = [];
   const supervisor = (): SupervisorFile =>
     JSON.parse(readFileSync(join(dir, 'agent', 'supervisor.json'), 'utf8')) as SupervisorFile;
   return {
@@ -47,7 +54,19 @@ export async function makeWorld(): Promise<World> {
       agents.push(handle);
       return handle;
     },
+    async process(options = {}) {
+      const before = server.connections;
+      const all = { server: server.url, dir, cgroups: false, ...options };
+      const child = spawn(process.execPath, [mainPath, JSON.stringify(all)], {
+        stdio: ['ignore', 'pipe', 2],
+      });
+      child.stdout?.on('data', (chunk) => log.push(String(chunk)));
+      processes.push(child);
+      await server.welcomed(before + 1);
+      return child;
+    },
     async clean() {
+      for (const child of processes) await endProcess(child);
       await Promise.all(agents.map((agent) => agent.stop()));
       await endSupervisor(supervisor);
       await server.close();
@@ -55,6 +74,12 @@ export async function makeWorld(): Promise<World> {
       if (server.problems.length > 0) throw new Error(server.problems.join('\n'));
     },
   };
+}
+
+async function endProcess(child: ChildProcess): Promise<void> {
+  child.kill('SIGCONT');
+  child.kill('SIGTERM');
+  await until('the agent process ended', () => child.exitCode !== null || child.signalCode !== null);
 }
 
 /** It goes by itself when no task lives; a failed test may have left some. */
