@@ -24,16 +24,23 @@ export interface Lane<Item, Result> {
   push(items: readonly Item[]): Promise<readonly Settled<Result>[]>;
 }
 
+export interface LaneOptions {
+  /** Bounds one transaction's size, and with it how long its locks are held. */
+  readonly maxItems: number;
+  /** With two, one group is prepared while the other is being committed. */
+  readonly inFlight?: number;
+}
+
 /** `commit` runs one transaction for its items and answers each, in order. */
 export function groupCommit<Item, Result>(
-  maxItems: number,
+  { maxItems, inFlight = 1 }: LaneOptions,
   commit: (items: readonly Item[]) => Promise<readonly Result[]>,
 ): Lane<Item, Result> {
   let waiting: Call<Item, Result>[] = [];
-  let busy = false;
+  let busy = 0;
 
   async function drain(): Promise<void> {
-    busy = true;
+    busy++;
     // Calls of one turn of the event loop join the same group, the first one too.
     await Promise.resolve();
     while (waiting.length > 0) {
@@ -48,7 +55,7 @@ export function groupCommit<Item, Result>(
         at += call.items.length;
       }
     }
-    busy = false;
+    busy--;
   }
 
   function nextGroup(): Call<Item, Result>[] {
@@ -69,7 +76,7 @@ export function groupCommit<Item, Result>(
       if (items.length === 0) return Promise.resolve([]);
       return new Promise((resolve) => {
         waiting.push({ items, resolve });
-        if (!busy) void drain();
+        if (busy < inFlight) void drain();
       });
     },
   };

@@ -40,8 +40,13 @@ export interface PgStore extends Store {
   newLogId(): Promise<string>;
 }
 
-/** Bounds one transaction's size, and with it how long the log's head is held. */
-const laneItems = { submit: 1000, observe: 500, renew: 500, outbox: 1000 };
+/** Submits touch no rows in common, so a second group can be on its way while the first is made durable. */
+const lanes = {
+  submit: { maxItems: 1000, inFlight: 2 },
+  observe: { maxItems: 500 },
+  renew: { maxItems: 500 },
+  outbox: { maxItems: 1000 },
+};
 
 export async function openStore(options: OpenOptions): Promise<PgStore> {
   await migrate(options);
@@ -87,10 +92,10 @@ function partitionKeeper(rows: number | undefined) {
 }
 
 function storeOn(database: Database, hints: Hints): PgStore {
-  const submits = groupCommit(laneItems.submit, commitSubmits(database));
-  const observations = groupCommit(laneItems.observe, commitObservations(database));
-  const renewals = groupCommit(laneItems.renew, commitRenewals(database));
-  const done = groupCommit(laneItems.outbox, commitOutboxDone(database));
+  const submits = groupCommit(lanes.submit, commitSubmits(database));
+  const observations = groupCommit(lanes.observe, commitObservations(database));
+  const renewals = groupCommit(lanes.renew, commitRenewals(database));
+  const done = groupCommit(lanes.outbox, commitOutboxDone(database));
   let latestMs = 0;
   return {
     async nowMs() {

@@ -5,7 +5,7 @@ import { type JobId, type JobState, noFailures } from '@muster/model';
 import type { Outcome, Submit, SubmitRefusal, Submitted } from '../contract.ts';
 import type { Database, Reader, Tx } from '../database.ts';
 import { versionOf } from '../event-log.ts';
-import { entryOf, KnownEntries } from './entries.ts';
+import { KnownEntries } from './entries.ts';
 
 export type SubmitOutcome = Outcome<Submitted, SubmitRefusal>;
 
@@ -32,42 +32,46 @@ FROM idempotency JOIN unnest($1::text[], $2::text[], $3::text[]) AS i (project, 
   USING (project, principal, key)`,
 };
 
+// Specs and bodies come as lines of one text: JSON has no line breaks of its own, and a line needs no escaping, which for an
+// array would cost more than the insert. A state that all fresh jobs share is made once.
 const insert = {
   name: 'insert-jobs',
   text: `
 WITH item AS MATERIALIZED (
   SELECT i.*, row_number() OVER (ORDER BY i.n) AS place
-  FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::uuid[], $7::jsonb[], $8::boolean[],
-    $9::text[], $10::json[])
-    WITH ORDINALITY AS i (id, project, tier, priority, name, entry, spec, held, by, body, n)
+  FROM ROWS FROM (unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::uuid[], $7::boolean[],
+    $8::text[]), string_to_table($9, E'\\n'), string_to_table($10, E'\\n'))
+    WITH ORDINALITY AS i (id, project, tier, priority, name, entry, held, by, spec, body, n)
   JOIN project p ON p.path = i.project
   WHERE NOT EXISTS (SELECT FROM job WHERE job.id = i.id)
-), head AS (
+), head AS MATERIALIZED (
   UPDATE log_head SET sequence = sequence + (SELECT count(*) FROM item)
   RETURNING sequence - (SELECT count(*) FROM item) AS base, now_ms() AS at_ms
+), fresh AS MATERIALIZED (
+  SELECT base, at_ms, $11::jsonb || jsonb_build_object('state', 'queued', 'sinceMs', at_ms) AS queued FROM head
 ), jobs AS (
   INSERT INTO job (id, project, tier, priority, name, entry, spec, state, state_name, version, submitted_by,
     submitted_ms, submitted_sequence)
-  SELECT id, project, tier, priority, name, entry, spec,
-    jsonb_build_object('state', CASE WHEN held THEN 'held' ELSE 'queued' END, 'attempt', 1, 'sinceMs', at_ms)
-      || (CASE WHEN held THEN $11::jsonb || jsonb_build_object('by', by) ELSE $11::jsonb END),
+  SELECT id, project, tier, priority, name, entry, spec::jsonb,
+    CASE WHEN held THEN queued || jsonb_build_object('state', 'held', 'by', by) ELSE queued END,
     CASE WHEN held THEN 'held' ELSE 'queued' END, 1, by, at_ms, base + place
-  FROM item, head
+  FROM item, fresh
 ), events AS (
   INSERT INTO event (sequence, at_ms, kind, version, job, project, body)
-  SELECT base + place, at_ms, 'job.submitted', $12, id, project, body FROM item, head
+  SELECT base + place, at_ms, 'job.submitted', $12, id, project, body::json FROM item, fresh
 )
 SELECT item.id, base + count(*) OVER () AS sequence,
   CASE WHEN place = 1 THEN pg_notify('muster_events', '') END
-FROM item, head`,
+FROM item, fresh`,
 };
 
 /** The part of a fresh job's state that is always the same. */
 const freshState = JSON.stringify({
+  attempt: 1,
   notBeforeMs: 0,
   failures: noFailures,
   avoid: [],
-} satisfies Omit<Extract<JobState, { state: 'queued' }>, 'state' | 'attempt' | 'sinceMs'>);
+} satisfies Omit<Extract<JobState, { state: 'queued' }>, 'state' | 'sinceMs'>);
 
 export function commitSubmits(database: Database) {
   const entries = new KnownEntries();
@@ -186,11 +190,9 @@ async function insertJobs(
   known: KnownEntries,
   answers: Map<Submit, SubmitOutcome>,
 ): Promise<string[]> {
-  const hashes = items.map(entryOf);
-  const stored = await known.store(
-    tx,
-    items.map((item, i) => ({ hash: hashes[i] as string, demand: item.demand })),
-  );
+  const demands = items.map((item) => JSON.stringify(item.demand));
+  const hashes = items.map((item, i) => known.hash(item.spec, item.demand, demands[i] as string));
+  const stored = await known.store(tx, hashes, demands);
   const rows = await tx.query<{ id: JobId; sequence: number }>(insert, [
     items.map((item) => item.id),
     items.map((item) => item.spec.project),
@@ -198,10 +200,10 @@ async function insertJobs(
     items.map((item) => item.spec.priority),
     items.map((item) => item.spec.name),
     hashes,
-    items.map((item) => JSON.stringify(item.spec)),
     items.map((item) => item.held),
     items.map((item) => item.principal),
-    items.map(eventBody),
+    items.map((item) => JSON.stringify(item.spec)).join('\n'),
+    items.map((item, i) => eventBody(item, demands[i] as string)).join('\n'),
     freshState,
     versionOf('job.submitted'),
   ]);
@@ -220,9 +222,10 @@ async function insertJobs(
 }
 
 /** The event has no spec, only what the engine and readers need; its time is its row's. */
-function eventBody({ id, spec, demand, principal, held }: Submit): string {
+function eventBody({ id, spec, principal, held }: Submit, demand: string): string {
   const { name, project, tier, priority } = spec;
-  return JSON.stringify({ by: principal, held, job: id, version: 1, name, project, tier, priority, demand });
+  const facts = JSON.stringify({ by: principal, held, job: id, version: 1, name, project, tier, priority });
+  return `${facts.slice(0, -1)},"demand":${demand}}`;
 }
 
 const known = { name: 'known-projects', text: 'SELECT path FROM project WHERE path = ANY ($1::text[])' };
