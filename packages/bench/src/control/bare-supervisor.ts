@@ -2,7 +2,7 @@
 // keep it as busy as its declared cores allow. Everything it does for a real task it does here: journal, lease, output
 // files, cleaning up.
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { freshId, runId } from '@muster/model';
@@ -24,9 +24,10 @@ const withinMs = 60_000;
 
 export async function bareSupervisorRate(bed: Bed, count: number, atOnce: number): Promise<number> {
   const dir = join(bed.dir, 'bare-supervisor');
-  const scratch = join(dir, 'scratch');
-  for (const part of ['', 'output', 'scratch', 'pipes'])
-    mkdirSync(join(dir, part), { recursive: true, mode: 0o700 });
+  // Beside it: the user of the tasks must get there, and into nothing else.
+  const scratch = join(bed.dir, 'bare-scratch');
+  mkdirSync(scratch, { mode: 0o711 });
+  for (const part of ['', 'output', 'pipes']) mkdirSync(join(dir, part), { recursive: true, mode: 0o700 });
   const config = { dir, node: 'bench', code: 'bench', cgroups: true, lingerMs: 60_000 };
   const child = startChild(bed.lifetime, { file: main, args: [JSON.stringify(config)] });
   // Written once it listens.
@@ -91,7 +92,7 @@ function task(run: string, scratch: string): object {
     env: { PATH: process.env.PATH ?? '/usr/bin:/bin', MUSTER_TASK_KEY: `${run}.0` },
     workdir: null,
     scratch: join(scratch, run),
-    user: null,
+    user: taskUser(),
     cpuMilli: 1000,
     memoryMib: 16,
     outputLimitMib: 64,
@@ -99,6 +100,13 @@ function task(run: string, scratch: string): object {
     timeLimitMs: null,
     words: { memory: '16 MiB', timeLimit: '' },
   };
+}
+
+/** As the agent does it: root starts tasks as nobody, anybody else as himself. */
+function taskUser(): { name: string; uid: number; gid: number } | null {
+  if (process.getuid?.() !== 0) return null;
+  const nobody = /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'));
+  return { name: 'nobody', uid: Number(nobody?.[1] ?? 65_534), gid: Number(nobody?.[2] ?? 65_534) };
 }
 
 function onLines(socket: Socket, handle: (message: FromSupervisor) => void): void {

@@ -17,7 +17,10 @@ export async function benchControl(options: BenchOptions): Promise<readonly Told
   const bed = await makeBed(options.lifetime);
   options.progress('PostgreSQL runs');
   const rows = await measureFleetOfOne(bed, options);
-  if (wanted('loaded')) rows.push(...(await measureLoaded(bed, options)));
+  if (wanted('loaded')) {
+    const server = await startControlPlane(bed, 'bench_loaded');
+    rows.push(...(await measureLoaded(bed, server, options)));
+  }
   return rows;
 }
 

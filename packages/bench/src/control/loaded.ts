@@ -15,7 +15,7 @@ import { type Child, repository, rssMb, startChild } from './child.ts';
 import { eventually } from './eventually.ts';
 import { loadedProjects, queuedJob } from './sample-jobs.ts';
 import { submitMany } from './submit-many.ts';
-import { type Bed, type ControlPlane, startControlPlane } from './system.ts';
+import type { Bed, ControlPlane } from './system.ts';
 
 const devicesPerNode = 8;
 const meanRunMs = 30_000;
@@ -28,11 +28,14 @@ interface Scale {
   readonly durationMs: number;
 }
 
-export async function measureLoaded(bed: Bed, options: BenchOptions): Promise<ToldRow[]> {
+export async function measureLoaded(
+  bed: Bed,
+  server: ControlPlane,
+  options: BenchOptions,
+): Promise<ToldRow[]> {
   const scale: Scale = options.quick
     ? { nodes: 200, jobs: 20_000, durationMs: 8000 }
     : { nodes: 1000, jobs: 100_000, durationMs: 25_000 };
-  const server = await startControlPlane(bed, 'bench_loaded');
   const idleMb = rssMb(server.child.pid);
   const fleet = await startFleet(bed, server, scale.nodes);
   options.progress(`${scale.nodes} agents are connected`);
