@@ -58,7 +58,7 @@ describe('leadership', () => {
     const world = virtualWorld();
     const { store } = leaderRow(world);
     const start = (id: string) =>
-      startLeader({ world, store, server: server(id), isDead: () => false, onChange: () => {}, onBug });
+      startLeader({ world, store, server: () => server(id), isDead: () => false, onChange: () => {}, onBug });
     const first = start('a');
     await world.settle();
     const second = start('b');
@@ -77,7 +77,7 @@ describe('leadership', () => {
     const leader = startLeader({
       world,
       store: row.store,
-      server: server('a'),
+      server: () => server('a'),
       isDead: () => false,
       onChange: (epoch) => changes.push(epoch),
       onBug,
@@ -97,7 +97,7 @@ describe('leadership', () => {
     const leader = startLeader({
       world,
       store,
-      server: server('b'),
+      server: () => server('b'),
       isDead: (other) => other.id === 'dead',
       onChange: () => {},
       onBug,
@@ -114,7 +114,7 @@ describe('leadership', () => {
     const leader = startLeader({
       world,
       store,
-      server: server('b'),
+      server: () => server('b'),
       isDead: () => false,
       onChange: () => {},
       onBug,

@@ -11,7 +11,8 @@ import type { World } from './world.ts';
 export interface LeaderDeps {
   readonly world: World;
   readonly store: Pick<Store, 'acquireLease' | 'renewLease' | 'releaseLease' | 'announceServer'>;
-  readonly server: ServerInfo;
+  /** Read anew each time: the address is known only once the server listens. */
+  readonly server: () => ServerInfo;
   /** True only when the process is known to be gone. */
   readonly isDead: (server: ServerInfo) => boolean;
   readonly onChange: (epoch: number | null) => void;
@@ -45,10 +46,10 @@ export function startLeader({ world, store, server, isDead, onChange, onBug }: L
 
   async function step(): Promise<number> {
     const askedAtMs = world.clock.monotonicMs();
-    await store.announceServer(server);
+    await store.announceServer(server());
     if (epoch !== null) {
       if (askedAtMs - renewedAtMs > giveUpAfterMs) set(null);
-      else if (await store.renewLease(server.id, epoch, leaseMs)) renewedAtMs = askedAtMs;
+      else if (await store.renewLease(server().id, epoch, leaseMs)) renewedAtMs = askedAtMs;
       else set(null);
     }
     if (epoch === null) await tryToLead(askedAtMs);
@@ -56,9 +57,9 @@ export function startLeader({ world, store, server, isDead, onChange, onBug }: L
   }
 
   async function tryToLead(askedAtMs: number): Promise<void> {
-    let lease = await store.acquireLease(server, leaseMs, null);
+    let lease = await store.acquireLease(server(), leaseMs, null);
     if (!lease.acquired && lease.holder && isDead(lease.holder))
-      lease = await store.acquireLease(server, leaseMs, lease.epoch);
+      lease = await store.acquireLease(server(), leaseMs, lease.epoch);
     if (!lease.acquired) return;
     renewedAtMs = askedAtMs;
     set(lease.epoch);
@@ -84,7 +85,7 @@ export function startLeader({ world, store, server, isDead, onChange, onBug }: L
       await loop.stop();
       const held = epoch;
       set(null);
-      if (held !== null) await store.releaseLease(server.id, held).catch(() => {});
+      if (held !== null) await store.releaseLease(server().id, held).catch(() => {});
     },
   };
 }

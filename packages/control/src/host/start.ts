@@ -19,8 +19,8 @@ export interface StartOptions {
   /** For the engine thread's own connection. */
   readonly databaseUrl: string;
   readonly server: ServerId;
-  /** Where other servers reach this one. */
-  readonly publicUrl: string;
+  /** Where other servers reach this one; asked again and again, because the port may be known only once it listens. */
+  readonly publicUrl: () => string;
   readonly log: Log;
   readonly retention?: Partial<Retention>;
   /** A bug: log, exit non-zero, restart clean. */
@@ -31,6 +31,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
   const { store, databaseUrl, server, publicUrl, log, onBug } = options;
   const world = realWorld(log);
   const brain = await startBrainThread({ databaseUrl, log, onBug });
+  const identity = thisProcess();
   let dispatch: Dispatch | null = null;
   const sink = createAgentSink({ world, store, server, onReady: () => dispatch?.wake() });
   const hub = createAgentHub({ server, sink, log, timers: world.timers });
@@ -38,7 +39,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
   const leader = startLeader({
     world,
     store,
-    server: { id: server, url: publicUrl, ...thisProcess() },
+    server: () => ({ id: server, url: publicUrl(), ...identity }),
     isDead: isProcessDead,
     onChange: (epoch) => brain.lead(epoch),
     onBug,
