@@ -20,12 +20,17 @@ export type ParsedSpec =
   | { readonly ok: true; readonly spec: JobSpec }
   | { readonly ok: false; readonly problems: readonly FieldProblem[] };
 
-/** The schema with its fast path: the same answers, generated code when the value is good. Made at first use. */
+/**
+ * The same answers from generated code when the value is good. Making it takes longer than a hundred parses, so a CLI that
+ * checks one file does without, and a server makes it after the first few.
+ */
 let fastSchema: typeof jobSpecSchema | null = null;
+let slowParses = 0;
+const slowParsesMax = 10;
 
 export function parseSpec(input: unknown, defaults: SpecDefaults): ParsedSpec {
-  fastSchema ??= z.compile(jobSpecSchema);
-  const parsed = fastSchema.safeParse(input);
+  if (fastSchema === null && ++slowParses > slowParsesMax) fastSchema = z.compile(jobSpecSchema);
+  const parsed = (fastSchema ?? jobSpecSchema).safeParse(input);
   if (!parsed.success) return { ok: false, problems: fieldProblems(parsed.error, input) };
   const leftOut = prototypeKeys(input);
   if (leftOut.length > 0) return { ok: false, problems: leftOut };
@@ -43,20 +48,17 @@ export function parseSpec(input: unknown, defaults: SpecDefaults): ParsedSpec {
 /** Zod leaves a record's own `__proto__` out without a word; what we do not honour we refuse. */
 function prototypeKeys(input: unknown): FieldProblem[] {
   const spec = input as JobSpecInput;
-  const records: readonly (readonly [string, object | undefined])[] = [
-    ['/env', spec.env],
-    ['/labels', spec.labels],
-    ['/secrets', spec.secrets],
-    ...(spec.groups ?? []).map((group, i) => [`/groups/${i}/env`, group.env] as const),
-  ];
-  return records
-    .filter(([, record]) => record !== undefined && Object.hasOwn(record, '__proto__'))
-    .map(([path]) => ({
-      code: 'invalid-field',
-      path: `${path}/__proto__`,
-      message: 'is not allowed as a name',
-      value: null,
-    }));
+  const problems: FieldProblem[] = [];
+  const look = (path: string, record: object | undefined): void => {
+    if (record === undefined || !Object.hasOwn(record, '__proto__')) return;
+    const message = 'is not allowed as a name';
+    problems.push({ code: 'invalid-field', path: `${path}/__proto__`, message, value: null });
+  };
+  look('/env', spec.env);
+  look('/labels', spec.labels);
+  look('/secrets', spec.secrets);
+  for (const [i, group] of (spec.groups ?? []).entries()) look(`/groups/${i}/env`, group.env);
+  return problems;
 }
 
 /** A list longer than this helps nobody, and making it would take longer than the request deserves. */

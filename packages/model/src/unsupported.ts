@@ -15,22 +15,26 @@ const when =
   (spec: RawJobSpec): string | null =>
     used(spec) ? path : null;
 
-/** Every accelerator request in the spec with its path. */
-function accelerators(spec: RawJobSpec) {
-  if (spec.groups === undefined && spec.resources?.accelerators === undefined) return [];
-  const places = [
-    { path: '/resources/accelerators', value: spec.resources?.accelerators },
-    ...(spec.groups ?? []).map((group, i) => ({
-      path: `/groups/${i}/resources/accelerators`,
-      value: group.resources?.accelerators,
-    })),
-  ];
-  return places.flatMap(({ path, value }) => {
-    if (value === undefined) return [];
-    return Array.isArray(value)
-      ? value.map((item, i) => ({ path: `${path}/${i}`, item }))
-      : [{ path, item: value }];
-  });
+type Resources = NonNullable<RawJobSpec['resources']>;
+type Accelerator = Exclude<NonNullable<Resources['accelerators']>, readonly unknown[]>;
+
+/** The path of the first accelerator request of which `used` holds; this runs for every submit, so it builds no lists. */
+function findAccelerator(spec: RawJobSpec, used: (item: Accelerator) => boolean): string | null {
+  const own = findIn(spec.resources, used);
+  if (own !== null) return `/resources/accelerators${own}`;
+  for (let i = 0; i < (spec.groups?.length ?? 0); i++) {
+    const found = findIn(spec.groups?.[i]?.resources, used);
+    if (found !== null) return `/groups/${i}/resources/accelerators${found}`;
+  }
+  return null;
+}
+
+function findIn(resources: Resources | undefined, used: (item: Accelerator) => boolean): string | null {
+  const asked = resources?.accelerators;
+  if (asked === undefined) return null;
+  if (!Array.isArray(asked)) return used(asked) ? '' : null;
+  const index = asked.findIndex(used);
+  return index < 0 ? null : `/${index}`;
 }
 
 function taskCounts(spec: RawJobSpec) {
@@ -51,10 +55,10 @@ export function unsupportedUses(spec: RawJobSpec): { readonly path: string; read
 }
 
 const onAccelerator =
-  (field: string, used: (item: ReturnType<typeof accelerators>[number]['item']) => boolean) =>
+  (field: string, used: (item: Accelerator) => boolean) =>
   (spec: RawJobSpec): string | null => {
-    const found = accelerators(spec).find(({ item }) => used(item));
-    return found ? `${found.path}/${field}` : null;
+    const path = findAccelerator(spec, used);
+    return path === null ? null : `${path}/${field}`;
   };
 
 export const unsupportedFields: readonly Unsupported[] = [
