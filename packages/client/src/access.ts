@@ -12,10 +12,14 @@ export interface NewToken {
 
 /** Who the token is. */
 export interface WhoamiView {
+  readonly token: string;
   readonly name: string;
+  /** The name by which jobs and the audit log know it. */
+  readonly principal: string;
   readonly role: Role;
+  /** Null: every project. */
   readonly project: string | null;
-  readonly expiresAt?: string | null;
+  readonly expiresAt: string | null;
 }
 
 interface Paging {
@@ -37,7 +41,7 @@ export function accessApi(transport: Transport) {
       /** The token itself is in this answer and never again. */
       create: (token: NewToken): Promise<TokenView & { readonly token: string }> =>
         transport.json({ method: 'POST', path: '/v1/tokens', body: token }),
-      revoke: (id: string): Promise<void> =>
+      revoke: (id: string): Promise<TokenView> =>
         transport.json({ method: 'DELETE', path: `/v1/tokens/${encodeURIComponent(id)}`, repeatable: true }),
     },
     audit: (paging: Paging = {}): Promise<Page<AuditView>> =>

@@ -39,9 +39,9 @@ export function nodesApi(transport: Transport) {
     undrain: (idOrName: string) => post(at(idOrName, '/undrain')),
     /** The operator's word that the machine is gone: proof of end for everything on it. */
     declareLost: (idOrName: string) => post(at(idOrName, '/declare-lost')),
-    remove: (idOrName: string): Promise<void> => transport.json({ method: 'DELETE', path: at(idOrName) }),
+    remove: (idOrName: string): Promise<NodeView> => transport.json({ method: 'DELETE', path: at(idOrName) }),
     /** Ends the freeze of a cluster that fell silent as a whole. */
-    thaw: (cluster: string): Promise<void> =>
+    thaw: (cluster: string): Promise<{ readonly cluster: string; readonly frozen: boolean }> =>
       transport.json({ method: 'POST', path: `/v1/clusters/${encodeURIComponent(cluster)}/thaw` }),
     createEnrolment: (enrolment: NewEnrolment = {}): Promise<EnrolmentView> =>
       transport.json({ method: 'POST', path: '/v1/enrolments', body: enrolment }),

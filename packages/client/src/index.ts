@@ -1,6 +1,7 @@
 export type { NewToken, WhoamiView } from './access.ts';
 export { backoffMs, sleep } from './backoff.ts';
 export { createClient, type MusterClient } from './client.ts';
+export { type Doorbell, doorbell } from './doorbell.ts';
 export { type ClientCode, isOutcomeUnknown, MusterError } from './errors.ts';
 export type { EventFilter, FollowedEvent } from './events.ts';
 export type { EnrolmentView, NewEnrolment, NodeFilter } from './fleet.ts';

@@ -57,8 +57,8 @@ export function jobsApi(transport: Transport) {
   const list = (filter: JobFilter = {}, call: Call = {}): Promise<Page<JobView>> =>
     transport.json({ path: '/v1/jobs', query: { ...filter }, ...call });
   const change = (id: string, verb: 'cancel' | 'hold' | 'release', call: Call = {}): Promise<JobView> =>
-    // Cancelling or holding twice is once; a second release may meet a job that has moved on.
-    transport.json({ method: 'POST', path: at(id, `/${verb}`), repeatable: verb !== 'release', ...call });
+    // Each says how the job shall be, so saying it twice is once.
+    transport.json({ method: 'POST', path: at(id, `/${verb}`), repeatable: true, ...call });
 
   return {
     submit(spec: JobSpecInput, { key = newKey(), hold, signal }: SubmitOptions = {}): Promise<SubmittedView> {

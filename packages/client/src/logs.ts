@@ -1,7 +1,6 @@
 // The output of one task: a piece of it, or all of it as it is written. Offsets count bytes of the attempt's output from
 // its start; bytes the size limit dropped are told, never silently skipped.
 import type { JobId, TaskExit } from '@muster/model';
-import { MusterError } from './errors.ts';
 import type { StreamMessage } from './event-stream.ts';
 import { type StreamOptions, stream } from './stream.ts';
 import type { Transport } from './transport.ts';
@@ -29,7 +28,8 @@ export type LogEvent =
   | { readonly kind: 'output'; readonly rank: number; readonly offset: number; readonly data: Uint8Array }
   /** Output up to `offset` was dropped by the size limit. */
   | { readonly kind: 'dropped'; readonly rank: number; readonly offset: number }
-  | { readonly kind: 'attempt'; readonly attempt: number }
+  /** What follows is of this attempt, from this node. */
+  | { readonly kind: 'attempt'; readonly attempt: number; readonly node: string }
   | { readonly kind: 'end'; readonly exit: TaskExit | null };
 
 export function logsApi(transport: Transport) {
@@ -62,7 +62,7 @@ export function logsApi(transport: Transport) {
       const messages = stream(
         transport,
         {
-          // The id of a message is the offset after it, which is where to go on.
+          // The id of a message says attempt and offset after it, which is where to go on.
           request: (lastId) => ({
             path: path(job),
             query: { ...query, offset: lastId ?? query.offset },
@@ -81,7 +81,6 @@ export function logsApi(transport: Transport) {
 }
 
 function logEvent(message: StreamMessage): LogEvent | null {
-  if (message.event === 'error') throw streamError(message.data);
   const body = JSON.parse(message.data) as Record<string, unknown>;
   switch (message.event) {
     case 'output':
@@ -92,19 +91,15 @@ function logEvent(message: StreamMessage): LogEvent | null {
         data: fromBase64(String(body.data)),
       };
     case 'dropped':
-      return { kind: 'dropped', rank: Number(body.rank ?? 0), offset: Number(body.offset ?? body.to ?? 0) };
+      return { kind: 'dropped', rank: Number(body.rank), offset: Number(body.offset) };
     case 'attempt':
-      return { kind: 'attempt', attempt: Number(body.attempt) };
+      return { kind: 'attempt', attempt: Number(body.attempt), node: String(body.node ?? '') };
     case 'end':
       return { kind: 'end', exit: (body.exit ?? null) as TaskExit | null };
     default:
       // A newer server may tell more.
       return null;
   }
-}
-
-function streamError(data: string): MusterError {
-  return new MusterError('no-answer', `the server ended the stream: ${data.slice(0, 200)}`);
 }
 
 function fromBase64(text: string): Uint8Array {

@@ -1,8 +1,9 @@
 // A stream of the API that goes on across broken connections: it resumes after the last message that was handed out,
 // waits longer after each failure, and starts counting anew once something came. The server sends a comment every ten
-// seconds, so a silent connection is a dead one.
+// seconds, so a silent connection is a dead one. Trouble after the head was sent comes as an event `problem`.
+import type { Problem } from '@muster/model';
 import { type Backoff, backoffMs, sleep } from './backoff.ts';
-import { MusterError } from './errors.ts';
+import { MusterError, problemError } from './errors.ts';
 import { type StreamMessage, StreamParser } from './event-stream.ts';
 import type { Request, Transport } from './transport.ts';
 
@@ -45,8 +46,9 @@ export async function* stream(
   for (;;) {
     try {
       for await (const message of connection(transport, resumable.request(lastId), options)) {
-        failures = 0;
+        if (message.event !== 'problem') failures = 0;
         lastId = message.id ?? lastId;
+        if (message.event === 'problem') throw problemError(JSON.parse(message.data) as Problem, null);
         yield message;
         if (resumable.isLast(message)) return;
       }

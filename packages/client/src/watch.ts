@@ -2,6 +2,7 @@
 // slow look in between catches what has no event (the reason for waiting) and stands in when the stream is down.
 import type { JobDetail } from '@muster/model';
 import { sleep } from './backoff.ts';
+import { doorbell } from './doorbell.ts';
 import type { eventsApi } from './events.ts';
 import type { JobsApi } from './jobs.ts';
 
@@ -58,23 +59,4 @@ async function listen(
   } catch {
     // Without the stream the slow look goes on; what is truly wrong shows there.
   }
-}
-
-function doorbell() {
-  let rings = false;
-  let wake: (() => void) | null = null;
-  return {
-    ring(): void {
-      rings = true;
-      wake?.();
-    },
-    async rung(): Promise<void> {
-      if (!rings)
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      rings = false;
-      wake = null;
-    },
-  };
 }

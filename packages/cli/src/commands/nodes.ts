@@ -1,0 +1,197 @@
+// muster nodes: the fleet, one node, and what an operator does to nodes that are gone or new.
+import type { MusterClient } from '@muster/client';
+import { formatMilli, type NodeView } from '@muster/model';
+import { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { repeatedly, type View } from '../repeatedly.ts';
+import { clean } from '../text/clean.ts';
+import { paintState } from '../text/style.ts';
+import type { Column } from '../text/table.ts';
+import { ago } from '../text/time.ts';
+import { sizeText } from './show.ts';
+
+export function nodesCommand(cli: Cli): Command {
+  return new Command('nodes')
+    .summary('list nodes, or show one; add and remove them')
+    .description('List the nodes of the fleet, or show one.')
+    .argument('[node]', 'an id or a name')
+    .option('--cluster <name>', 'only of this cluster')
+    .option('--watch', 'show it again when something changes')
+    .action(
+      cli.act((node: string | undefined, flags: { cluster?: string; watch?: boolean }) => {
+        const client = cli.client();
+        return repeatedly(cli, client, flags.watch ?? false, () =>
+          node === undefined ? list(cli, client, flags.cluster) : one(cli, client, node),
+        );
+      }),
+    )
+    .addCommand(lostCommand(cli))
+    .addCommand(removeCommand(cli))
+    .addCommand(tokenCommand(cli));
+}
+
+async function list(cli: Cli, client: MusterClient, cluster: string | undefined): Promise<View> {
+  const items: NodeView[] = [];
+  for await (const node of client.nodes.all({ cluster, limit: 1000 })) items.push(node);
+  if (isData(cli)) return { value: { items, next: null } };
+  if (items.length === 0)
+    return [
+      cluster === undefined ? 'There is no node yet.' : `Cluster ${clean(cluster)} has no node.`,
+      'Add one:  muster nodes token   and then on the machine   muster agent --server URL --token-file FILE',
+    ];
+  return [...cli.tableLines(columns(cli), items), '', summary(cli, items)];
+}
+
+function isData(cli: Cli): boolean {
+  return cli.globals.output === 'json' || cli.globals.output === 'yaml';
+}
+
+/** What people look for first: how much is free. */
+function summary(cli: Cli, nodes: readonly NodeView[]): string {
+  const devices = nodes.flatMap((node) => node.devices.map((device) => ({ ...device, open: isOpen(node) })));
+  const free = devices.filter(({ used, open }) => open && !used).length;
+  const ready = nodes.filter(isOpen).length;
+  const text = `${ready} of ${nodes.length} nodes take work; ${free} of ${devices.length} devices are free`;
+  return cli.paint('dim', text);
+}
+
+function isOpen(node: NodeView): boolean {
+  return node.state === 'ready' && node.drain === null;
+}
+
+export function nodeState(node: NodeView): string {
+  return node.state === 'ready' && node.drain ? 'draining' : node.state;
+}
+
+function reason(node: NodeView): string {
+  if (node.drain) return `drained by ${node.drain.by}: ${node.drain.reason}`;
+  return node.stateReason?.message ?? '';
+}
+
+/** "H100 x8" for one model, "4 H100, 4 A100" for several. */
+function models(node: NodeView): string {
+  const counts = new Map<string, number>();
+  for (const { model, kind } of node.devices) counts.set(model || kind, (counts.get(model || kind) ?? 0) + 1);
+  return counts.size === 0 ? '-' : [...counts].map(([model, n]) => `${n} ${model}`).join(', ');
+}
+
+function columns(cli: Cli): Column<NodeView>[] {
+  const used = (node: NodeView): string =>
+    node.devices.length === 0
+      ? '-'
+      : `${node.devices.filter((device) => device.used).length}/${node.devices.length}`;
+  return [
+    { title: 'NODE', cell: (node) => node.name, importance: 100, least: 16, fixed: true },
+    { title: 'ID', cell: (node) => node.id, importance: 1, wide: true },
+    {
+      title: 'STATE',
+      cell: nodeState,
+      paint: (text) => paintState(cli.paint, text),
+      importance: 90,
+      fixed: true,
+    },
+    { title: 'DEVICES', cell: models, importance: 80, least: 8 },
+    { title: 'USED', cell: used, align: 'right', importance: 85 },
+    {
+      title: 'CORES',
+      cell: (node) => `${formatMilli(node.cpuMilliUsed)}/${formatMilli(node.cpuMilli)}`,
+      align: 'right',
+      importance: 50,
+    },
+    {
+      title: 'MEMORY',
+      cell: (node) => `${sizeText(node.memoryMibUsed)}/${sizeText(node.memoryMib)}`,
+      align: 'right',
+      importance: 40,
+    },
+    { title: 'CLUSTER', cell: (node) => node.cluster, importance: 20, least: 7 },
+    { title: 'POOL', cell: (node) => node.pool, importance: 15, least: 6 },
+    { title: 'ADDRESS', cell: (node) => node.address, importance: 1, wide: true },
+    { title: 'AGENT', cell: (node) => node.agentVersion ?? '-', importance: 1, wide: true },
+    { title: 'HEARD', cell: (node) => ago(node.renewedAt, cli.nowMs), importance: 30 },
+    { title: 'REASON', cell: reason, importance: 60, least: 12 },
+  ];
+}
+
+async function one(cli: Cli, client: MusterClient, name: string): Promise<View> {
+  const node = await client.nodes.get(name);
+  if (isData(cli)) return { value: node };
+  const field = (title: string, value: string): string =>
+    `${cli.paint('dim', title.padEnd(11))} ${clean(value)}`;
+  const labels = Object.entries(node.labels).map(([key, value]) => `${key}=${value}`);
+  const devices: Column<NodeView['devices'][number]>[] = [
+    { title: '  DEVICE', cell: ({ index }) => String(index), align: 'right', importance: 100 },
+    { title: 'MODEL', cell: ({ model }) => model, importance: 90 },
+    { title: 'KIND', cell: ({ kind }) => kind, importance: 20 },
+    {
+      title: 'MEMORY',
+      cell: ({ memoryMib }) => (memoryMib === 0 ? '-' : sizeText(memoryMib)),
+      align: 'right',
+      importance: 50,
+    },
+    { title: 'USED', cell: ({ used }) => (used ? 'yes' : 'no'), importance: 80 },
+    { title: 'UUID', cell: ({ uuid }) => uuid, importance: 10, least: 8 },
+  ];
+  return [
+    `${cli.paint('dim', 'Node'.padEnd(11))} ${cli.paint('bold', clean(node.name))}  ${node.id}`,
+    `${cli.paint('dim', 'State'.padEnd(11))} ${paintState(cli.paint, nodeState(node))} since ${ago(node.stateSince, cli.nowMs)}`,
+    ...(reason(node) === '' ? [] : [field('Reason', reason(node))]),
+    field('Cluster', `${node.cluster}  pool ${node.pool}`),
+    field('Address', node.address),
+    field('Cores', `${formatMilli(node.cpuMilliUsed)} of ${formatMilli(node.cpuMilli)} used`),
+    field('Memory', `${sizeText(node.memoryMibUsed)} of ${sizeText(node.memoryMib)} used`),
+    field('Heard', ago(node.renewedAt, cli.nowMs)),
+    field('Agent', `${node.agentVersion ?? 'never connected'}${node.isolation ? ', separates users' : ''}`),
+    ...(labels.length === 0 ? [] : [field('Labels', labels.join('  '))]),
+    ...(node.devices.length === 0 ? [] : ['', ...cli.tableLines(devices, node.devices)]),
+  ];
+}
+
+function lostCommand(cli: Cli): Command {
+  return new Command('lost')
+    .summary('give your word that a machine is gone')
+    .description(
+      'Your word that a machine is gone: everything on it counts as ended, and its jobs start elsewhere.',
+    )
+    .argument('<node>', 'an id or a name')
+    .action(
+      cli.act(async (name: string) => {
+        const node = await cli.client().nodes.declareLost(name);
+        cli.show(node, () => cli.line(`${clean(node.name)} is lost; what ran there is over`));
+      }),
+    );
+}
+
+function removeCommand(cli: Cli): Command {
+  return new Command('remove')
+    .summary('forget a node that holds no work')
+    .description('Forget a node that holds no work. Drain it and wait first, or declare it lost.')
+    .argument('<node>', 'an id or a name')
+    .action(
+      cli.act(async (name: string) => {
+        const node = await cli.client().nodes.remove(name);
+        cli.show(node, () => cli.line(`${clean(node.name)} is removed`));
+      }),
+    );
+}
+
+function tokenCommand(cli: Cli): Command {
+  return new Command('token')
+    .summary('make a token with which a machine enrols')
+    .description('Make a token with which machines enrol as nodes. It is shown once, on stdout.')
+    .option('--cluster <name>', 'the cluster they belong to')
+    .option('--pool <name>', 'the pool they belong to')
+    .option('--uses <n>', 'how many machines may use it; 1 when left out')
+    .option('--expires-in <duration>', 'how long it is good for; 1h when left out')
+    .action(
+      cli.act(async (flags: { cluster?: string; pool?: string; uses?: string; expiresIn?: string }) => {
+        const uses = flags.uses === undefined ? undefined : Number(flags.uses);
+        const made = await cli.client().nodes.createEnrolment({ ...flags, uses });
+        cli.show(made, () => {
+          cli.line(made.token);
+          cli.note(`good until ${made.expiresAt}; on the machine, with the token in a file:`);
+          cli.note(`  muster agent --server ${cli.connection().server} --token-file FILE`);
+        });
+      }),
+    );
+}

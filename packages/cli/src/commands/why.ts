@@ -1,0 +1,51 @@
+// muster why: the engine's own answer, in whole: what is missing, on how many nodes, and the nearest thing that would do.
+import type { LackCount, WhyView } from '@muster/model';
+import { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { findJob } from '../find-job.ts';
+import { clean } from '../text/clean.ts';
+import { wrap } from '../text/width.ts';
+
+export function whyCommand(cli: Cli): Command {
+  return new Command('why')
+    .summary('why a job waits, or where it was put')
+    .description(
+      "The engine's answer for a job: what is missing, on how many nodes, and what would be possible.",
+    )
+    .argument('<job>', 'an id, the start of one, or a name')
+    .action(
+      cli.act(async (word: string) => {
+        const client = cli.client();
+        const why = await client.jobs.why(await findJob(client, word));
+        cli.show(why, () => print(cli, why));
+      }),
+    );
+}
+
+function print(cli: Cli, why: WhyView): void {
+  const width = cli.width ?? Number.POSITIVE_INFINITY;
+  const [sentence = '', ...nearest] = clean(why.text).split('. Nearest possible: ');
+  for (const line of wrap(`${why.job} ${why.state === 'ended' ? '' : `is ${why.state}; `}${sentence}`, width))
+    cli.line(line);
+  const { verdict } = why;
+  if (verdict && verdict.kind !== 'placed')
+    for (const reason of verdict.reasons)
+      if ('lacks' in reason && reason.lacks.length > 1) lacks(cli, reason.nodes, reason.lacks);
+  const options = verdict?.kind === 'impossible' ? verdict.nearest : nearest;
+  if (options.length > 0) {
+    cli.line();
+    cli.line('Nearest possible:');
+    for (const option of options)
+      for (const [i, line] of wrap(clean(option), width - 4).entries())
+        cli.line(`${i === 0 ? '  - ' : '    '}${line}`);
+  }
+}
+
+/** A bar a cause: which one to remove first is seen at once. */
+function lacks(cli: Cli, nodes: number, counts: readonly LackCount[]): void {
+  cli.line();
+  for (const { lack, nodes: n } of [...counts].sort((a, b) => b.nodes - a.nodes)) {
+    const bar = '█'.repeat(Math.max(1, Math.round((n / Math.max(1, nodes)) * 20)));
+    cli.line(`  ${lack.padEnd(13)} ${String(n).padStart(6)}  ${cli.paint('yellow', bar)}`);
+  }
+}

@@ -1,0 +1,28 @@
+// The same check the server makes, made here first, so that every mistake in every document is told with its place in the
+// file before anything is sent. Project and tier are the server's to judge.
+import { type FieldProblem, type Problem, parseSpec } from '@muster/model';
+import type { FileProblem, SpecDocument } from './documents.ts';
+
+const anywhere = { project: 'default', tier: 'standard', stopAfterMs: () => null };
+
+export function checkDocument(document: SpecDocument): FileProblem[] {
+  const parsed = parseSpec(document.value, anywhere);
+  return parsed.ok ? [] : placed(document, parsed.problems);
+}
+
+export function placed(
+  document: SpecDocument,
+  problems: readonly Pick<FieldProblem, 'path' | 'message' | 'code'>[],
+): FileProblem[] {
+  return problems.map(({ path, message, code }) => {
+    // An unknown field is named in its message already; its pointer would say it twice.
+    const unknownAtTop = code === 'unknown-field' && path.lastIndexOf('/') <= 0;
+    return { ...document.spot(path), message: path === '' || unknownAtTop ? message : `${path}: ${message}` };
+  });
+}
+
+/** A server's refusal of a document, at the places it names; null when it names none. */
+export function placedProblem(document: SpecDocument, problem: Problem | null): FileProblem[] | null {
+  if (!problem?.errors || problem.errors.length === 0) return null;
+  return placed(document, problem.errors as readonly FieldProblem[]);
+}

@@ -1,0 +1,153 @@
+// Job files: YAML or JSON, one or several documents. Everything that is wrong is told as file:line:column, all of it at once.
+// The file is capped, aliases are limited (a few hundred bytes of them can stand for gigabytes), and a key given twice is an error.
+import { createReadStream } from 'node:fs';
+import type { JobSpecInput } from '@muster/model';
+import { type Document, isMap, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { CliFailure, usage } from '../failure.ts';
+import type { InStream } from '../terminal.ts';
+import { clean } from '../text/clean.ts';
+import { place, type Spot } from './place.ts';
+
+export const maxFileBytes = 10 * 1024 * 1024;
+const maxAliases = 100;
+const maxDepth = 100;
+
+export interface SpecDocument {
+  readonly value: JobSpecInput;
+  /** Where in the file a JSON pointer of this document is written. */
+  readonly spot: (pointer: string) => Spot;
+}
+
+export interface FileProblem extends Spot {
+  readonly message: string;
+}
+
+/** `file:line:column: message`, as compilers write it, so that editors can jump there. */
+export function fileProblemText(file: string, { line, column, message }: FileProblem): string {
+  return `${file}:${line}:${column}: ${clean(message)}`;
+}
+
+export class FileProblems extends CliFailure {
+  readonly lines: readonly string[];
+
+  constructor(file: string, problems: readonly FileProblem[]) {
+    const lines = problems.map((problem) => fileProblemText(file, problem));
+    super(lines.join('\nmuster: '));
+    this.lines = lines;
+  }
+}
+
+export async function readSpecFile(path: string, stdin: InStream): Promise<string> {
+  const name = path === '-' ? 'stdin' : path;
+  const source: AsyncIterable<Uint8Array | string> = path === '-' ? stdin : createReadStream(path);
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const piece of source) {
+      bytes += piece.length;
+      if (bytes > maxFileBytes)
+        throw usage(`${name} is larger than ${maxFileBytes / 1024 / 1024} MiB; split it into several files`);
+      pieces.push(Buffer.from(piece));
+    }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === undefined) throw error;
+    throw usage(`cannot read ${name}: ${readText[code] ?? code}`);
+  }
+  return decoded(Buffer.concat(pieces), name);
+}
+
+const readText: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'you may not read it',
+  EISDIR: 'it is a folder',
+};
+
+function decoded(bytes: Buffer, name: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new CliFailure(`${name} is not UTF-8 text`);
+  }
+}
+
+export function parseDocuments(text: string, file: string): SpecDocument[] {
+  const lines = new LineCounter();
+  // The parser's own check for double keys takes quadratic time; ours is in doubleKeys.
+  const parsed = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
+  const documents = (Array.isArray(parsed) ? parsed : []) as Document.Parsed[];
+  const spotAt = (offset: number): Spot => {
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col };
+  };
+  const found = documents.flatMap((document) => syntaxProblems(document, spotAt));
+  if (found.length > 0) throw new FileProblems(file, found.slice(0, 20));
+  // A trailing "---" makes an empty document; it asks for nothing.
+  const filled = documents.filter((document) => document.contents !== null && document.toJS() !== null);
+  if (filled.length === 0)
+    throw new FileProblems(file, [
+      { line: 1, column: 1, message: 'there is no job in it; write at least a command' },
+    ]);
+  return filled.map((document) => ({
+    value: document.toJS({ maxAliasCount: maxAliases }) as JobSpecInput,
+    spot: (pointer) => place(document, pointer, spotAt),
+  }));
+}
+
+function syntaxProblems(document: Document.Parsed, spotAt: (offset: number) => Spot): FileProblem[] {
+  const errors = [...document.errors, ...document.warnings].map((error) => ({
+    ...spotAt(error.pos[0]),
+    message: syntaxText(error.code, error.message),
+  }));
+  if (errors.length > 0) return errors;
+  const shape = shapeProblems(document, spotAt);
+  if (shape.length > 0) return shape;
+  try {
+    document.toJS({ maxAliasCount: maxAliases });
+    return [];
+  } catch {
+    return [
+      { line: 1, column: 1, message: `its aliases expand too far; at most ${maxAliases} are followed` },
+    ];
+  }
+}
+
+function syntaxText(code: string, message: string): string {
+  if (code === 'TAB_AS_INDENT') return 'a tab is used to indent; YAML takes spaces only';
+  return message.split('\n')[0] ?? message;
+}
+
+function shapeProblems(document: Document.Parsed, spotAt: (offset: number) => Spot): FileProblem[] {
+  const problems: FileProblem[] = [];
+  visit(document, {
+    Map(_, map, path) {
+      if (path.length > maxDepth * 2) {
+        problems.push({
+          ...spotAt(map.range?.[0] ?? 0),
+          message: `is nested deeper than ${maxDepth} levels`,
+        });
+        return visit.BREAK;
+      }
+      const seen = new Set<string>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) continue;
+        const name = String(key.value);
+        if (seen.has(name))
+          problems.push({ ...spotAt(key.range?.[0] ?? 0), message: `the key "${name}" is given twice` });
+        seen.add(name);
+      }
+      return undefined;
+    },
+    Seq(_, seq, path) {
+      if (path.length <= maxDepth * 2) return undefined;
+      problems.push({ ...spotAt(seq.range?.[0] ?? 0), message: `is nested deeper than ${maxDepth} levels` });
+      return visit.BREAK;
+    },
+  });
+  if (problems.length === 0 && !isMap(document.contents) && document.toJS() !== null)
+    problems.push({
+      ...spotAt(document.contents?.range?.[0] ?? 0),
+      message: 'a job is a mapping of fields, such as "command: [python, train.py]"',
+    });
+  return problems;
+}

@@ -1,0 +1,138 @@
+// The job that `muster run` flags describe. Values go to the server as written; what it refuses is told by the flag
+// that said it.
+import type { FieldProblem, JobSpecInput } from '@muster/model';
+import { parseSpec } from '@muster/model';
+import { CliFailure, usage } from '../failure.ts';
+import { clean } from '../text/clean.ts';
+
+export interface RunFlags {
+  readonly gpus?: string;
+  readonly tasks?: string;
+  readonly cpus?: string;
+  readonly memory?: string;
+  readonly name?: string;
+  readonly title?: string;
+  readonly project?: string;
+  readonly tier?: string;
+  readonly priority?: string;
+  readonly env?: readonly string[];
+  readonly workdir?: string;
+  readonly timeLimit?: string;
+  readonly stopAfter?: string;
+  readonly retry?: string;
+  readonly label?: readonly string[];
+  readonly exclusive?: boolean;
+}
+
+export function specFromFlags(
+  command: readonly string[],
+  flags: RunFlags,
+  cwd: string,
+  env: Env,
+): JobSpecInput {
+  const accelerators = flags.gpus === undefined ? undefined : parseGpus(flags.gpus);
+  const resources = defined({
+    cpus: number(flags.cpus, '--cpus'),
+    memory: flags.memory,
+    accelerators,
+  });
+  const spec = defined({
+    name: flags.name ?? nameOf(command[0] ?? ''),
+    title: flags.title,
+    project: flags.project,
+    tier: flags.tier,
+    priority: number(flags.priority, '--priority'),
+    command: [...command],
+    env: flags.env && pairs(flags.env, '--env', env),
+    workdir: flags.workdir ?? cwd,
+    tasks: number(flags.tasks, '--tasks'),
+    resources: Object.keys(resources).length > 0 ? resources : undefined,
+    retry: flags.retry === undefined ? undefined : { user: number(flags.retry, '--retry') },
+    timeLimit: flags.timeLimit,
+    stopAfter: flags.stopAfter,
+    labels: flags.label && pairs(flags.label, '--label', {}),
+    exclusive: flags.exclusive,
+  }) as JobSpecInput;
+  const parsed = parseSpec(spec, { project: 'default', tier: 'standard', stopAfterMs: () => null });
+  if (!parsed.ok) throw usage(flagProblems(parsed.problems));
+  return spec;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** "4", "H100:4", or alternatives in order of preference: "H200:2,H100:4". */
+export function parseGpus(text: string): object | object[] {
+  const alternatives = text.split(',').map((part) => {
+    const match = /^(?:([A-Za-z0-9][\w.-]*):)?(\d+(?:\.\d+)?)$/.exec(part.trim());
+    if (!match)
+      throw usage(
+        `--gpus ${clean(text)} is not understood; write a count (4), a model and a count (H100:4), or alternatives (H200:2,H100:4)`,
+      );
+    return defined({ model: match[1], count: Number(match[2]) });
+  });
+  return alternatives.length === 1 ? (alternatives[0] ?? {}) : alternatives;
+}
+
+function number(text: string | undefined, flag: string): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^-?\d+(\.\d+)?$/.test(text)) throw usage(`${flag} wants a number, got "${clean(text)}"`);
+  return Number(text);
+}
+
+/** KEY=VALUE; a bare KEY of --env takes the value from the environment of this command. */
+function pairs(items: readonly string[], flag: string, env: Env): Record<string, string> {
+  return Object.fromEntries(
+    items.map((item) => {
+      const at = item.indexOf('=');
+      if (at > 0) return [item.slice(0, at), item.slice(at + 1)];
+      const own = env[item];
+      if (own !== undefined) return [item, own];
+      throw usage(
+        `${flag} wants NAME=VALUE, got "${clean(item)}"${flag === '--env' ? ', and there is no such variable here' : ''}`,
+      );
+    }),
+  );
+}
+
+/** A short name from the program: /usr/bin/Train_2.py is train-2-py. */
+export function nameOf(program: string): string {
+  const base = program.split('/').at(-1) ?? '';
+  const name = base
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 40)
+    .replace(/^-+|-+$/g, '');
+  return name === '' ? 'job' : name;
+}
+
+const flagOf: readonly (readonly [pointer: RegExp, flag: string])[] = [
+  [/^\/resources\/accelerators/, '--gpus'],
+  [/^\/resources\/(cpus|memory)/, '--$1'],
+  [/^\/timeLimit/, '--time-limit'],
+  [/^\/stopAfter/, '--stop-after'],
+  [/^\/retry/, '--retry'],
+  [/^\/labels/, '--label'],
+  [/^\/(name|title|project|tier|priority|env|workdir|tasks|exclusive)/, '--$1'],
+  [/^\/command/, 'the command'],
+];
+
+export function flagProblems(problems: readonly Pick<FieldProblem, 'path' | 'message'>[]): string {
+  return problems
+    .map(({ path, message }) => {
+      const rule = flagOf.find(([pointer]) => pointer.test(path));
+      const match = rule && path.match(rule[0]);
+      const flag = rule ? rule[1].replace('$1', match?.[1] ?? '') : path;
+      return `${flag}: ${clean(message)}`;
+    })
+    .join('; ');
+}
+
+export function refusedFlags(
+  problem: { readonly errors?: readonly { path: string; message: string }[] } | null,
+): CliFailure | null {
+  return problem?.errors && problem.errors.length > 0 ? new CliFailure(flagProblems(problem.errors)) : null;
+}
+
+function defined<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as T;
+}

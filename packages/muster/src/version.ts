@@ -1,0 +1,47 @@
+// Which build this is: the version of the package, the commit (from a file a release writes, or from git in a checkout)
+// and the database schema it was made for.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { VersionInfo } from '@muster/cli';
+
+const folder = join(import.meta.dirname, '..');
+
+export function packageVersion(): string {
+  return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+/** The schema is the store's to know; it is filled in where the store is loaded anyway. */
+export function versionInfo(): VersionInfo {
+  return { version: packageVersion(), commit: commit(), schema: null };
+}
+
+let known: string | null = null;
+
+export function commit(): string {
+  known ??= releasedCommit() ?? gitCommit() ?? 'unknown';
+  return known;
+}
+
+function releasedCommit(): string | null {
+  const file = join(folder, 'commit.txt');
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : null;
+}
+
+/** Read from the files of git where that is enough, because starting git costs more than starting muster. */
+function gitCommit(): string | null {
+  const git = join(folder, '..', '..', '.git');
+  try {
+    const head = readFileSync(join(git, 'HEAD'), 'utf8').trim();
+    const ref = /^ref: (.+)$/.exec(head)?.[1];
+    if (ref === undefined) return head.slice(0, 12);
+    if (existsSync(join(git, ref))) return readFileSync(join(git, ref), 'utf8').trim().slice(0, 12);
+    const found = execFileSync('git', ['-C', folder, 'rev-parse', '--short=12', 'HEAD'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: 2000,
+    });
+    return found.toString().trim();
+  } catch {
+    return null;
+  }
+}
