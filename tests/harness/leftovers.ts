@@ -1,0 +1,30 @@
+// Processes that belong to a test's directory: supervisors by their command line, tasks by their environment. Found so that
+// a test can prove nothing was left running, and ended by id when it is over.
+import { readdirSync, readFileSync } from 'node:fs';
+
+export function processesOf(dir: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter(
+      (pid) => mentions(`/proc/${pid}/environ`, `=${dir}/`) || mentions(`/proc/${pid}/cmdline`, `${dir}/`),
+    )
+    .map(Number);
+}
+
+function mentions(file: string, text: string): boolean {
+  try {
+    return readFileSync(file, 'latin1').includes(text);
+  } catch {
+    return false;
+  }
+}
+
+export function endProcessesOf(dir: string): void {
+  for (const pid of processesOf(dir)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // Gone meanwhile.
+    }
+  }
+}
