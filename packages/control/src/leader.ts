@@ -38,7 +38,7 @@ export function startLeader({ world, store, server, isDead, onChange, onBug }: L
     if (next === epoch) return;
     epoch = next;
     world.log.info(
-      { epoch: next, server: server.id },
+      { epoch: next, server: server().id },
       next === null ? 'no longer leading' : `leading with epoch ${next}`,
     );
     onChange(next);
