@@ -16,6 +16,7 @@ export class OutputWriter {
   readonly #tails: string[] = [];
   #queue: Buffer[] = [];
   #queuedBytes = 0;
+  #full = false;
   #file: FileHandle | null = null;
   #room = 0;
   #writing: Promise<void> | null = null;
@@ -35,10 +36,11 @@ export class OutputWriter {
   push(chunk: Buffer): boolean {
     this.#queue.push(chunk);
     this.#queuedBytes += chunk.length;
+    if (this.#queuedBytes >= highWaterBytes) this.#full = true;
     this.#writing ??= this.#write().finally(() => {
       this.#writing = null;
     });
-    return this.#queuedBytes < highWaterBytes;
+    return !this.#full;
   }
 
   /** Everything pushed is on disk and the file is closed. */
@@ -52,12 +54,13 @@ export class OutputWriter {
   async #write(): Promise<void> {
     while (this.#queue.length > 0) {
       const bytes = Buffer.concat(this.#queue);
-      const full = this.#queuedBytes >= highWaterBytes;
       this.#queue = [];
-      this.#queuedBytes = 0;
       await this.#writePieces(bytes);
+      this.#queuedBytes -= bytes.length;
       this.#onWritten();
-      if (full) this.#onDrained();
+      if (!this.#full || this.#queuedBytes >= highWaterBytes) continue;
+      this.#full = false;
+      this.#onDrained();
     }
   }
 
