@@ -5,7 +5,7 @@ import type { JobRequest } from './engine.ts';
 import { type Placement, place, undo } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { failureCount, held, placed } from './jobs.ts';
-import { behindVerdict, bringUp } from './make-plan.ts';
+import { behindReason, bringUp } from './make-plan.ts';
 import { compareStanding } from './order.ts';
 import { undoPass, walk } from './pass.ts';
 import { matchShape } from './shape.ts';
@@ -52,7 +52,7 @@ function whyWaits(state: State, job: number): Verdict {
   const verdict = last?.job === job ? placedOn(fleets.live, last.placement) : null;
   undoPass(state, pass);
   if (verdict) return verdict;
-  return fitsNow(fleets, shape) ? behindVerdict(state, job).verdict : whyNot(fleets, shape).verdict;
+  return fitsNow(fleets, shape) ? behindReason(state, job).verdict : whyNot(fleets, shape).verdict;
 }
 
 /** The job would be the last of its standing: everything of the same or a higher one is served first. */

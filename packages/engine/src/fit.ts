@@ -82,6 +82,7 @@ export class Attempt {
   /** Nodes with tasks of earlier groups of this gang; null while there is only one group. */
   readonly #own: Set<number> | null;
   #foundFit: ClassFit | null = null;
+  #foundAt = -1;
   #tasksNext = 0;
 
   constructor(fleet: Fleet, shape: Shape, avoid: ReadonlySet<number>) {
@@ -134,16 +135,19 @@ export class Attempt {
     this.#tasksNext = 0;
     for (let f = 0; f < fits.length; f++) {
       const fit = fits[f]!;
-      const slot = this.#tightestOfClass(fit, tasks, needsPort);
-      if (slot < 0 || (best >= 0 && !this.#isTighter(slot, fit, best, bestFit!, tasks))) continue;
+      const position = this.#tightestOfClass(fit, tasks, needsPort);
+      if (position < 0) continue;
+      const slot = this.#fleet.byClass[fit.classId]!.index.at(position);
+      if (best >= 0 && !this.#isTighter(slot, fit, best, bestFit!, tasks)) continue;
       best = slot;
       bestFit = fit;
+      this.#foundAt = position;
     }
     this.#foundFit = bestFit;
     return best;
   }
 
-  /** Inside a class the index is in the right order already, so the first node that holds the tasks is the tightest. */
+  /** Inside a class the index is in the right order already: the first position that holds the tasks is the tightest. */
   #tightestOfClass(fit: ClassFit, tasks: number, needsPort: boolean): number {
     const fleet = this.#fleet;
     const { index } = fleet.byClass[fit.classId]!;
@@ -151,7 +155,7 @@ export class Attempt {
     for (let p = from; p >= 0; p = index.next(p)) {
       const slot = index.at(p);
       const room = this.#room(slot, fit, tasks, needsPort);
-      if (room === tasks) return slot;
+      if (room === tasks) return p;
       if (room > this.#tasksNext) this.#tasksNext = room;
     }
     const below = from < 0 ? index.last() : index.previous(from);
@@ -196,7 +200,6 @@ export class Attempt {
 
   #take(group: number, slot: number, fit: ClassFit, tasks: number): void {
     const fleet = this.#fleet;
-    const position = fleet.begin(slot);
     const first = this.#own === null || !this.#own.has(slot);
     if (first) fleet.enterRun(slot, this.#shape.demand.exclusive);
     this.#own?.add(slot);
@@ -207,7 +210,7 @@ export class Attempt {
       fleet.takeTask(slot, fit.cpuMilli, fit.memoryMib, own);
       devices[i] = own;
     }
-    fleet.end(slot, position);
+    fleet.end(slot, this.#foundAt);
     this.placement.picks.push({ group, slot, fit, devices, first });
     if (group !== 0 || this.placement.port >= 0) return;
     this.placement.portSlot = slot;

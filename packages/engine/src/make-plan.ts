@@ -82,23 +82,27 @@ function judge(state: State, pass: Pass): Map<Shape, Reason | typeof behind> {
   return reasons;
 }
 
+/**
+ * `behind` lasts one cycle, so it is told only to entries that know nothing yet; they stay fresh until a lasting reason
+ * replaces it. Telling it to all would write every entry's verdict twice for each job that starts.
+ */
 function tell(state: State, pass: Pass, reasons: Map<Shape, Reason | typeof behind>): EntryVerdict[] {
   const { queue } = state;
   const verdicts: EntryVerdict[] = [];
   const tellEntry = (entry: Entry, reason: Reason | typeof behind): void => {
-    const binding = reason === behind ? behind : reason.binding;
     const position = pass.cursors.get(entry) ?? entry.jobs.first();
-    if (position < 0)
-      queue.fresh.add(entry); // All in this plan; should it be dropped, it is told then.
+    // All its jobs are in this plan; should a unit be dropped, the entry is told next time.
+    if (position < 0 || reason === behind) queue.fresh.add(entry);
     else queue.fresh.delete(entry);
-    if (position < 0 || entry.told === binding) return;
+    if (position < 0 || (reason === behind && entry.told !== null)) return;
+    const { binding, verdict } = reason === behind ? behindReason(state, entry.jobs.at(position)) : reason;
+    if (entry.told === binding) return;
     entry.told = binding;
-    const verdict = reason === behind ? behindVerdict(state, entry.jobs.at(position)) : reason;
-    verdicts.push({ entry: queue.keyOf(entry), verdict: verdict.verdict });
+    verdicts.push({ entry: queue.keyOf(entry), verdict });
   };
   for (const [shape, reason] of reasons) {
-    if (shape.told === (reason === behind ? behind : reason.binding)) continue;
-    shape.told = reason === behind ? behind : reason.binding;
+    if (reason === behind || shape.told === reason.binding) continue;
+    shape.told = reason.binding;
     const { entries } = shape;
     for (let p = entries.first(); p >= 0; p = entries.next(p))
       tellEntry(queue.entries[entries.at(p)]!, reason);
@@ -110,7 +114,7 @@ function tell(state: State, pass: Pass, reasons: Map<Shape, Reason | typeof behi
   return verdicts.sort((a, b) => compareText(a.entry, b.entry));
 }
 
-export function behindVerdict(state: State, job: number): Reason {
+export function behindReason(state: State, job: number): Reason {
   return reasonOf({ kind: 'waits', reasons: [{ code: 'behind', ahead: state.queue.ahead(job) }] });
 }
 

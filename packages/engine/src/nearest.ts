@@ -13,10 +13,15 @@ import { isSuch, labelOf, matchClass, satisfies } from './match.ts';
 import { compareText } from './order.ts';
 import type { Shape } from './shape.ts';
 
-/** `fleet` is the empty one; `tasksFit` is how many tasks of the group it holds. */
-export function nearestPossible(fleet: Fleet, shape: Shape, group: number, tasksFit: number): string[] {
-  if (fleet.existing === 0) return [];
-  if (tasksFit > 0) return [`at most ${tasksFit} ${tasksFit === 1 ? 'task' : 'tasks'} at once`];
+/** For a gang that the whole fleet, empty, does not hold: how many tasks of its group it does. */
+export function nearestGang(shape: Shape, tasksFit: number): string[] {
+  const beside = shape.groups.length > 1 ? ' beside the other groups' : '';
+  if (tasksFit === 0) return ['the other groups leave no room for it; make them smaller'];
+  return [`at most ${tasksFit} ${tasksFit === 1 ? 'task' : 'tasks'} at once${beside}`];
+}
+
+/** For a task that no node could ever hold. `fleet` is the empty one. */
+export function nearestTask(fleet: Fleet, shape: Shape, group: number): string[] {
   const { demand } = shape.groups[group]!;
   const classes = existingClasses(fleet);
   const rules = unmetRules(fleet, shape, classes);
@@ -26,7 +31,8 @@ export function nearestPossible(fleet: Fleet, shape: Shape, group: number, tasks
   const sentences = wanted.flatMap((accelerator, option) =>
     forOption(shape.demand, demand, accelerator, option, allowed),
   );
-  return sentences.length > 0 ? [...new Set(sentences)] : ['no node offers all of this together'];
+  if (sentences.length > 0) return [...new Set(sentences)];
+  return ['no node offers all of this together, with a rendezvous port'];
 }
 
 function existingClasses(fleet: Fleet): NodeClass[] {

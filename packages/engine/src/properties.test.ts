@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { arbitraryDemand, arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
+import { job } from './testing/builders.ts';
 import { planText } from './testing/plan-text.ts';
 import { referenceUnits } from './testing/reference.ts';
 import { World } from './testing/world.ts';
@@ -115,6 +116,21 @@ describe('for any history', { timeout }, () => {
           expect(engine.stateHash()).toBe(before);
           expect(engine.decide(nowMs).units).toEqual(units);
         });
+      }),
+      { numRuns },
+    );
+  });
+
+  test('what a request would be told is what the job is told once submitted', () => {
+    fc.assert(
+      fc.property(arbitrarySteps, arbitraryDemand, (steps, asked) => {
+        const world = play(steps, () => {});
+        const facts = job(9_999_999, asked, { project: 'p', priority: 3 });
+        const verdict = world.engine.consider(facts, world.nowMs);
+        world.submit(facts);
+        expect(world.engine.explain(facts.job, world.nowMs)).toEqual(verdict);
+        const starts = world.decide().units.some((unit) => unit.job === facts.job);
+        expect(verdict.kind === 'placed').toBe(starts);
       }),
       { numRuns },
     );

@@ -1,8 +1,9 @@
 // Equal for equal states, however they came about: a sum of the hashes of jobs, nodes and runs, which no slot number and no
 // history can enter. What a node's runs take is hashed beside the runs themselves, so that a slip in the sums shows.
-import { canonicalJson, type NodeFacts } from '@muster/model';
+import { canonicalJson, type NodeFacts, type RunFacts } from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import { Hasher, SetHasher } from './hash.ts';
+import type { Entry } from './queue.ts';
 import type { State } from './state.ts';
 
 export function stateHash(state: State): string {
@@ -11,19 +12,45 @@ export function stateHash(state: State): string {
   hashJobs(state).into(hasher);
   hashNodes(state.fleets.live).into(hasher);
   const runs = new SetHasher();
-  for (const run of state.runs.values()) runs.add(new Hasher().text(canonicalJson(run)));
+  for (const run of state.runs.values()) runs.add(hashRun(run));
   runs.into(hasher);
   return hasher.digest();
 }
 
+function hashRun(run: RunFacts): Hasher {
+  const hasher = new Hasher().text(run.run).text(run.job).number(run.attempt);
+  hasher
+    .number(run.exclusive ? 1 : 0)
+    .number(run.port)
+    .number(run.tasks.length);
+  for (const { rank, group, node, cpuMilli, memoryMib, devices } of run.tasks) {
+    hasher.number(rank).number(group).text(node).number(cpuMilli).number(memoryMib).number(devices.length);
+    for (const device of devices) hasher.number(device);
+  }
+  return hasher;
+}
+
 function hashJobs({ jobs, queue }: State): SetHasher {
   const set = new SetHasher();
+  // Many jobs share an entry, and its demand is the longest text by far.
+  const entryHashes = new Map<Entry, string>();
+  const entryHash = (entry: Entry): string => {
+    let hash = entryHashes.get(entry);
+    if (hash === undefined) {
+      const { project, tier, priority, shape } = entry;
+      hash = new Hasher().text(project).text(tier).number(priority).text(shape.key).digest();
+      entryHashes.set(entry, hash);
+    }
+    return hash;
+  };
   for (const [id, job] of jobs.slots) {
-    const { project, tier, priority, shape } = queue.entryOf(job);
     const hasher = new Hasher().text(id).number(jobs.version[job]!).number(jobs.state[job]!);
-    hasher.text(project).text(tier).number(priority).text(shape.key);
+    hasher.text(entryHash(queue.entryOf(job)));
     hasher.number(jobs.attempt[job]!).number(jobs.submitted[job]!).number(jobs.notBeforeMs[job]!);
-    hasher.text(canonicalJson([jobs.failures(job), jobs.avoid(job), jobs.heldBy(job)]));
+    const { user, outOfMemory, infrastructure } = jobs.failures(job);
+    hasher.number(user).number(outOfMemory).number(infrastructure);
+    for (const node of jobs.avoid(job)) hasher.text(node);
+    hasher.text(jobs.heldBy(job) ?? '');
     set.add(hasher);
   }
   return set;

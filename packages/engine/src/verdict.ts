@@ -1,10 +1,10 @@
 // Why a shape does not start now: it could never (impossible), or there is no room (waits). Made on the state as it is,
 // before any plan; whether jobs ahead took the room in the same plan is for the caller to see (make-plan.ts).
-import type { ImpossibleReason, Verdict } from '@muster/model';
+import { type ImpossibleReason, type LackCount, passingLacks, type Verdict } from '@muster/model';
 import { Attempt, type Progress, place, undo } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { countLacks } from './lacks.ts';
-import { nearestPossible } from './nearest.ts';
+import { nearestGang, nearestTask } from './nearest.ts';
 import { type Reason, reasonOf } from './reason.ts';
 import { matchShape, type Shape } from './shape.ts';
 
@@ -54,12 +54,22 @@ function noRoom(fleet: Fleet, shape: Shape): Verdict {
 }
 
 function impossible(fleet: Fleet, shape: Shape): Verdict {
-  const found = furthest(fleet, shape);
-  const code: ImpossibleReason['code'] =
-    fleet.existing === 0 ? 'no-nodes' : found.tasksFit === 0 ? 'no-node-fits' : 'gang-too-large';
-  const nearest = nearestPossible(fleet, shape, found.groupIndex, found.tasksFit);
-  const { groupIndex: _, ...rest } = found;
-  return { kind: 'impossible', reasons: [{ code, ...rest }], nearest };
+  const { groupIndex, ...found } = furthest(fleet, shape);
+  const code = impossibleCode(fleet, found.lacks);
+  const nearest =
+    code === 'gang-too-large'
+      ? nearestGang(shape, found.tasksFit)
+      : code === 'no-node-fits'
+        ? nearestTask(fleet, shape, groupIndex)
+        : [];
+  return { kind: 'impossible', reasons: [{ code, ...found }], nearest };
+}
+
+/** On the empty fleet only the gang itself can make a node busy: where one is, a task could run. */
+function impossibleCode(fleet: Fleet, lacks: readonly LackCount[]): ImpossibleReason['code'] {
+  if (fleet.existing === 0) return 'no-nodes';
+  const busy = lacks.some(({ lack }) => passingLacks.includes(lack) && lack !== 'ports-busy');
+  return busy ? 'gang-too-large' : 'no-node-fits';
 }
 
 /** The combination that came furthest, the first of equals, and what nodes lack for the next task of it. */

@@ -1,0 +1,98 @@
+import type { Constraint, JobDemand } from '@muster/model';
+import { describe, expect, test } from 'vitest';
+import { ClassTable } from './classes.ts';
+import { matchClass } from './match.ts';
+import { demand, devices, gpus, group, type NodeOptions, node, oneTask } from './testing/builders.ts';
+
+function match(asked: JobDemand, options: NodeOptions = {}, option = 0) {
+  const cls = new ClassTable().enter(node('a', options));
+  return matchClass(asked, asked.groups[0]!, option, cls);
+}
+
+describe('one task on a node of a class', () => {
+  test('takes the share of cores and memory that belongs to its devices', () => {
+    expect(match(oneTask(2))).toMatchObject({ cpuMilli: 16_000, memoryMib: 131_072, count: 2, tasksMax: 4 });
+    expect(match(oneTask(3), { cpuMilli: 10_000, memoryMib: 100 })).toMatchObject({
+      cpuMilli: 3750,
+      memoryMib: 37,
+    });
+  });
+
+  test('takes its share of all devices, also of kinds it does not want', () => {
+    const mixed = [...devices(4), ...devices(4, 'v4', 100, 'tpu', 4)];
+    expect(match(oneTask(4), { devices: mixed })).toMatchObject({ cpuMilli: 32_000, tasksMax: 1 });
+  });
+
+  test('without devices takes one core and the memory that belongs to it', () => {
+    expect(match(oneTask(0))).toMatchObject({ cpuMilli: 1000, memoryMib: 8192, count: 0, tasksMax: 64 });
+    expect(match(demand(group([], { cpuMilli: 2000 })))).toMatchObject({ memoryMib: 16_384 });
+  });
+
+  test('may take nothing at all of a tiny node', () => {
+    expect(match(oneTask(1), { cpuMilli: 4, memoryMib: 4 })).toMatchObject({
+      cpuMilli: 0,
+      memoryMib: 0,
+      tasksMax: 8,
+    });
+  });
+
+  test('knows which devices match when not all do', () => {
+    const mixed = [...devices(2, 'A100'), ...devices(2, 'H100', 81_920, 'gpu', 2)];
+    expect(match(oneTask(1, 'H100'), { devices: mixed })).toMatchObject({
+      mask: new Uint32Array([0b1100]),
+      tasksMax: 2,
+    });
+    expect(match(oneTask(3), { devices: mixed })).toMatchObject({ mask: null });
+  });
+
+  test.each<[string, JobDemand, NodeOptions]>([
+    ['device-model', oneTask(1, 'A100'), {}],
+    ['device-model', oneTask(1), { devices: [] }],
+    ['device-model', demand(group([gpus(1, 'H100', 100_000)])), {}],
+    ['device-count', oneTask(9), {}],
+    ['cpu-total', demand(group([], { cpuMilli: 65_000 })), {}],
+    ['cpu-total', oneTask(0), { cpuMilli: 999 }],
+    ['memory-total', demand(group([], { memoryMib: 600_000 })), {}],
+    ['constraint', demand(group([]), { capabilities: ['containers'] }), {}],
+  ])('lacks %s', (lack, asked, options) => {
+    expect(match(asked, options)).toBe(lack);
+  });
+
+  test.each<[Constraint['op'], string, string[], boolean]>([
+    ['in', 'zone', ['a', 'b'], true],
+    ['in', 'zone', ['b'], false],
+    ['in', 'rack', ['a'], false],
+    ['not-in', 'zone', ['b'], true],
+    ['not-in', 'zone', ['a'], false],
+    ['not-in', 'rack', ['a'], true],
+    ['exists', 'zone', [], true],
+    ['exists', 'toString', [], false],
+    ['absent', 'rack', [], true],
+    ['absent', 'zone', [], false],
+    ['in', 'cluster', ['main'], true],
+    ['in', 'pool', ['gpu'], true],
+    ['in', 'node', ['no class can tell'], true],
+  ])('meets %s on %s %j: %s', (op, label, values, expected) => {
+    const asked = demand(group([]), { constraints: [{ label, op, values }] });
+    const found = match(asked, { labels: { zone: 'a', cluster: 'a lie' } });
+    expect(found !== 'constraint').toBe(expected);
+  });
+});
+
+describe('classes', () => {
+  test('are shared by equal nodes and gone with the last of them', () => {
+    const classes = new ClassTable();
+    const a = classes.enter(node('a', { capabilities: ['signals', 'containers'] }));
+    const b = classes.enter(node('b', { capabilities: ['containers', 'signals'] }));
+    const c = classes.enter(node('c', { labels: { zone: 'x' } }));
+    expect(a).toBe(b);
+    expect(c).not.toBe(a);
+    const before = classes.generation;
+    expect(classes.leave(a.id)).toBe('stays');
+    expect(classes.generation).toBe(before);
+    expect(classes.leave(a.id)).toBe('gone');
+    expect(classes.generation).toBeGreaterThan(before);
+    expect(() => classes.get(a.id)).toThrow('has no nodes');
+    expect(classes.enter(node('a')).id).not.toBe(a.id);
+  });
+});
