@@ -1,6 +1,7 @@
 // Every way a command can fail ends here as one line on stderr (what happened, to what, what to do next) and an exit
 // code from the table. Stacks are shown only with MUSTER_DEBUG=1.
 import { isOutcomeUnknown, MusterError } from '@muster/client';
+import { OperationalError } from '@muster/model';
 import { exit } from './exit-codes.ts';
 import { clean } from './text/clean.ts';
 
@@ -23,6 +24,9 @@ export function toFailure(error: unknown): CliFailure {
   if (error instanceof CliFailure) return error;
   if (error instanceof MusterError)
     return new CliFailure(musterMessage(error), musterExit(error), { cause: error });
+  // From a part of the system that runs in this very process.
+  if (error instanceof OperationalError)
+    return new CliFailure(clean(error.message), exit.failed, { cause: error });
   const what = error instanceof Error ? error.message : String(error);
   return new CliFailure(`something broke in muster: ${what} (MUSTER_DEBUG=1 shows where)`, exit.failed, {
     cause: error,

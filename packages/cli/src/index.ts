@@ -1,6 +1,8 @@
 export { Cli, type Globals, type Output, type VersionInfo } from './cli.ts';
+export { readConfigFile, type Setting, type Settings } from './config-file.ts';
 export { exit } from './exit-codes.ts';
 export { CliFailure, toFailure, usage } from './failure.ts';
+export { readTokenFile, serverUrl } from './profile/connection.ts';
 export { loadProfiles, type Profile, profilePath, rememberProfile } from './profile/profile-file.ts';
 export { type CommandMaker, createProgram, type ExtraCommands } from './program.ts';
 export { type CliOptions, runCli } from './run-cli.ts';

@@ -1,9 +1,10 @@
 // Which build this is: the version of the package, the commit (from a file a release writes, or from git in a checkout)
 // and the database schema it was made for.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { VersionInfo } from '@muster/cli';
+import type { VersionView } from '@muster/model';
 
 const folder = join(import.meta.dirname, '..');
 
@@ -11,9 +12,18 @@ export function packageVersion(): string {
   return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
-/** The schema is the store's to know; it is filled in where the store is loaded anyway. */
 export function versionInfo(): VersionInfo {
-  return { version: packageVersion(), commit: commit(), schema: null };
+  return { version: packageVersion(), commit: commit(), schema: schemaVersion() };
+}
+
+export function serverVersion(): VersionView {
+  return { version: packageVersion(), commit: commit(), schema: schemaVersion() };
+}
+
+/** The number of the last migration. Read from the names of its files, because loading the store for it would take longer. */
+function schemaVersion(): number {
+  const migrations = new URL('./migrations/', import.meta.resolve('@muster/store'));
+  return readdirSync(migrations).filter((name) => /^\d{4}-.*\.sql$/.test(name)).length;
 }
 
 let known: string | null = null;

@@ -185,8 +185,9 @@ function tokenCommand(cli: Cli): Command {
     .option('--expires-in <duration>', 'how long it is good for; 1h when left out')
     .action(
       cli.act(async (flags: { cluster?: string; pool?: string; uses?: string; expiresIn?: string }) => {
+        const { cluster, pool, expiresIn } = flags;
         const uses = flags.uses === undefined ? undefined : Number(flags.uses);
-        const made = await cli.client().nodes.createEnrolment({ ...flags, uses });
+        const made = await cli.client().nodes.createEnrolment({ cluster, pool, uses, expiresIn });
         cli.show(made, () => {
           cli.line(made.token);
           cli.note(`good until ${made.expiresAt}; on the machine, with the token in a file:`);

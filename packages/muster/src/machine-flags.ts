@@ -1,0 +1,69 @@
+// What the operator may say about a machine on the command line, in the form the agent takes it. Shared by agent and up.
+import { type AgentOptions, parseDevices } from '@muster/agent';
+import { usage } from '@muster/cli';
+import { isLabelKey, isLabelValue, parseSizeMib } from '@muster/model';
+
+export interface MachineFlags {
+  readonly devices?: readonly string[];
+  readonly cpus?: string;
+  readonly memory?: string;
+  readonly label?: readonly string[];
+}
+
+export type Machine = Pick<AgentOptions, 'devices' | 'cpuMilli' | 'memoryMib' | 'labels'>;
+
+export function machineOf(flags: MachineFlags): Machine {
+  return {
+    devices: flags.devices?.map((text) => {
+      const parsed = parseDevices(text);
+      if (!parsed.ok) throw usage(`--devices: ${parsed.message}`);
+      return parsed.value;
+    }),
+    cpuMilli: flags.cpus === undefined ? undefined : cores(flags.cpus),
+    memoryMib: flags.memory === undefined ? undefined : size(flags.memory),
+    labels: flags.label === undefined ? undefined : labels(flags.label),
+  };
+}
+
+function cores(text: string): number {
+  const milli = Math.round(Number(text) * 1000);
+  if (!/^\d+(\.\d{1,3})?$/.test(text) || milli < 1)
+    throw usage(`--cpus wants a number of cores such as 8 or 0.5, got "${text}"`);
+  return milli;
+}
+
+function size(text: string): number {
+  const parsed = parseSizeMib(text);
+  if (!parsed.ok) throw usage(`--memory: ${parsed.message}`);
+  return parsed.value;
+}
+
+function labels(items: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    items.map((item) => {
+      const [key = '', ...rest] = item.split('=');
+      const value = rest.join('=');
+      if (!isLabelKey(key) || !isLabelValue(value)) throw usage(`--label wants NAME=VALUE, got "${item}"`);
+      return [key, value];
+    }),
+  );
+}
+
+export function pairsOf(flag: string, items: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    items.map((item) => {
+      const at = item.lastIndexOf('=');
+      if (at <= 0 || at === item.length - 1) throw usage(`${flag} wants NAME=VALUE, got "${item}"`);
+      return [item.slice(0, at), item.slice(at + 1)];
+    }),
+  );
+}
+
+/** "20000-20999". */
+export function portsOf(text: string): { first: number; count: number } {
+  const match = /^(\d{1,5})-(\d{1,5})$/.exec(text);
+  const [first, last] = [Number(match?.[1]), Number(match?.[2])];
+  if (!match || first < 1 || last > 65_535 || last < first)
+    throw usage(`--ports wants a range such as 20000-20999, got "${text}"`);
+  return { first, count: last - first + 1 };
+}
