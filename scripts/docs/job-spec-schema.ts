@@ -1,7 +1,6 @@
 // The job spec as JSON Schema, for editors. What JSON Schema cannot say (sizes in bytes, fields that exclude each
 // other) is checked by the server.
-import { jobSpecSchema } from '@muster/model';
-import * as z from 'zod';
+import { jobSpecJsonSchema } from '@muster/api';
 
 export interface JsonSchema {
   readonly type?: string;
@@ -21,14 +20,9 @@ export interface JsonSchema {
   readonly additionalProperties?: JsonSchema | false;
 }
 
-export function jobSpecJsonSchema(): JsonSchema & Record<string, unknown> {
-  const { $schema, ...body } = z.toJSONSchema(jobSpecSchema, { io: 'input', target: 'draft-2020-12' });
-  return {
-    $schema,
-    title: 'Muster job',
-    description: 'A job as people write it, in YAML or JSON.',
-    ...(body as JsonSchema),
-  };
+/** The same that a server answers at /v1/schemas/job-spec.json. */
+export function jobSpecSchema(): JsonSchema {
+  return jobSpecJsonSchema() as JsonSchema;
 }
 
 export function jobSpecSchemaPage(): string {

@@ -1,5 +1,5 @@
 import { unsupportedFields } from '@muster/model';
-import { type JsonSchema, jobSpecJsonSchema } from './job-spec-schema.ts';
+import { type JsonSchema, jobSpecSchema } from './job-spec-schema.ts';
 import { code, page, table } from './markdown.ts';
 
 interface Field {
@@ -58,7 +58,7 @@ function unsupportedText(path: string): string {
 }
 
 export function jobSpecPage(): string {
-  const rows = fields(jobSpecJsonSchema(), '', false).map((field) => [
+  const rows = fields(jobSpecSchema(), '', false).map((field) => [
     code(field.path),
     typeText(field.schema),
     defaultText(field),

@@ -1,4 +1,5 @@
 // Every generated page. To add one: a file here that makes its text from the code, and a row in this list.
+import { cliPage } from './cli.ts';
 import { environmentPage } from './environment.ts';
 import { errorsPage } from './errors.ts';
 import { eventsPage } from './events.ts';
@@ -17,6 +18,7 @@ export const pages: readonly Page[] = [
   { path: 'docs/reference/errors.md', make: errorsPage },
   { path: 'docs/reference/events.md', make: eventsPage },
   { path: 'docs/reference/environment.md', make: environmentPage },
+  { path: 'docs/reference/cli.md', make: cliPage },
   { path: 'docs/reference/job-spec.md', make: jobSpecPage },
   { path: 'docs/reference/job-spec.schema.json', make: jobSpecSchemaPage },
 ];

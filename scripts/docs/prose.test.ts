@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { parseSpec } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { musterProgram } from './cli.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const documents = [...globSync('*.md', { cwd: root }), ...globSync('docs/**/*.md', { cwd: root })].sort();
@@ -34,4 +35,37 @@ describe.each(documents)('%s', (path) => {
       expect(parsed.ok ? [] : parsed.problems).toEqual([]);
     }
   });
+
+  test('shows commands and flags that exist', () => {
+    const inBlocks = [...text.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block]) =>
+      (block ?? '').split('\n'),
+    );
+    const inline = [...text.matchAll(/`(muster [^`]+)`/g)].map(([, line]) => line ?? '');
+    expect(inBlocks.flatMap((line) => unknownIn(line, true))).toEqual([]);
+    expect(inline.flatMap((line) => unknownIn(line, false))).toEqual([]);
+  });
 });
+
+/** Commands of the executable that are written about before they exist. */
+const awaited = ['up', 'server', 'agent'];
+
+/** What a line says that the program does not know, or leaves out although it is to be typed and the program wants it. */
+function unknownIn(line: string, typed: boolean): string[] {
+  const command = /(?:^|\s)(?:muster|npm run muster --) ([a-z].*)$/.exec(line.split(/\s#/)[0] ?? '')?.[1];
+  if (command === undefined) return [];
+  const words = command.split(/\s+/);
+  const own = words.indexOf('--') < 0 ? words : words.slice(0, words.indexOf('--'));
+  let at = musterProgram();
+  const unknown: string[] = [];
+  for (const word of own) {
+    const child = at.commands.find((each) => each.name() === word);
+    if (child) at = child;
+    else if (at.parent === null) return awaited.includes(word) ? [] : [`muster ${word}`];
+    else if (/^--?[a-z]/.test(word) && !at.options.some(({ short, long }) => word === short || word === long))
+      unknown.push(`${at.name()} ${word}`);
+  }
+  const missing = at.options.filter(
+    ({ mandatory, short, long }) => mandatory && !own.includes(`${short}`) && !own.includes(`${long}`),
+  );
+  return typed ? [...unknown, ...missing.map(({ long }) => `${at.name()} without ${long}`)] : unknown;
+}
