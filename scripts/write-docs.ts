@@ -7,6 +7,6 @@ const root = join(import.meta.dirname, '..');
 
 for (const { path, make } of pages) {
   mkdirSync(dirname(join(root, path)), { recursive: true });
-  writeFileSync(join(root, path), make());
+  writeFileSync(join(root, path), await make());
   console.log(path);
 }

@@ -5,12 +5,13 @@ import { errorsPage } from './errors.ts';
 import { eventsPage } from './events.ts';
 import { jobSpecPage } from './job-spec.ts';
 import { jobSpecSchemaPage } from './job-spec-schema.ts';
+import { metricsPage } from './metrics.ts';
 import { statesPage } from './states.ts';
 
 export interface Page {
   /** From the repository's root. */
   readonly path: string;
-  readonly make: () => string;
+  readonly make: () => string | Promise<string>;
 }
 
 export const pages: readonly Page[] = [
@@ -19,6 +20,7 @@ export const pages: readonly Page[] = [
   { path: 'docs/reference/events.md', make: eventsPage },
   { path: 'docs/reference/environment.md', make: environmentPage },
   { path: 'docs/reference/cli.md', make: cliPage },
+  { path: 'docs/reference/metrics.md', make: metricsPage },
   { path: 'docs/reference/job-spec.md', make: jobSpecPage },
   { path: 'docs/reference/job-spec.schema.json', make: jobSpecSchemaPage },
 ];
