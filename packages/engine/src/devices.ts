@@ -1,10 +1,66 @@
-// Which devices of a node a task gets. Bit i of a mask is device i, 32 to a word.
+// Which devices of which node are taken, and which ones a task gets. Bit i of a mask is device i, 32 to a word.
 //
 // The rule: of the runs of consecutive free matching indices that hold the whole request, the shortest, and of equal ones
 // the lowest, from its low end; if no run holds it, the lowest free matching indices. So small requests fill the gaps and
 // neighbouring devices, which are the ones with fast links between them, stay together for larger ones.
 
-/** Appends nothing and allocates only its answer. `from` is where the node's words begin in `taken`. */
+import { invariant } from '@muster/model';
+import { grown } from './columns.ts';
+
+/** The taken devices of all nodes in one array, the same number of words for each node. */
+export class DeviceMasks {
+  words = new Uint32Array(0);
+  /** Words a node. */
+  stride = 1;
+  #nodes = 0;
+
+  copy(): DeviceMasks {
+    const other = this.emptied();
+    other.words = this.words.slice();
+    return other;
+  }
+
+  /** Room for the same nodes and devices, with none taken. */
+  emptied(): DeviceMasks {
+    const other = new DeviceMasks();
+    other.words = new Uint32Array(this.words.length);
+    other.stride = this.stride;
+    other.#nodes = this.#nodes;
+    return other;
+  }
+
+  /** Room for a node at this slot, with nothing taken. */
+  add(slot: number): void {
+    this.#nodes = Math.max(this.#nodes, slot + 1);
+    this.words = grown(this.words, this.#nodes * this.stride);
+    this.words.fill(0, slot * this.stride, (slot + 1) * this.stride);
+  }
+
+  isTaken(slot: number, index: number): boolean {
+    const word = index >>> 5;
+    return word < this.stride && (this.words[slot * this.stride + word]! & (1 << (index & 31))) !== 0;
+  }
+
+  /** Takes a free device or gives a taken one back. */
+  set(slot: number, index: number, taken: boolean): void {
+    this.fit(index + 1);
+    invariant(this.isTaken(slot, index) !== taken, `device ${index} is ${taken ? 'sold twice' : 'not sold'}`);
+    this.words[slot * this.stride + (index >>> 5)]! ^= 1 << (index & 31);
+  }
+
+  /** Makes every node's mask wide enough for so many devices. */
+  fit(devices: number): void {
+    const stride = (devices + 31) >>> 5;
+    if (stride <= this.stride) return;
+    const wider = new Uint32Array(this.#nodes * stride);
+    for (let slot = 0; slot < this.#nodes; slot++)
+      wider.set(this.words.subarray(slot * this.stride, (slot + 1) * this.stride), slot * stride);
+    this.words = wider;
+    this.stride = stride;
+  }
+}
+
+/** Allocates only its answer. `from` is where the node's words begin in `taken`. */
 export function chooseDevices(
   taken: Uint32Array,
   from: number,

@@ -9,6 +9,7 @@ import type { NodeId } from '@muster/model';
 import { chooseDevices, countFree } from './devices.ts';
 import type { Fleet } from './fleet.ts';
 import { type ClassFit, satisfies, tasksIn } from './match.ts';
+import { releasePort, takePort } from './ports.ts';
 import type { Shape } from './shape.ts';
 
 /** Some tasks of one group on one node. */
@@ -39,6 +40,7 @@ export interface Progress {
 }
 
 const anyNode: ReadonlySet<number> = new Set();
+const none: readonly number[] = [];
 
 /** A place for every task, now taken in the fleet; or null, with the fleet as it was. */
 export function place(fleet: Fleet, shape: Shape, avoid: readonly NodeId[]): Placement | null {
@@ -62,7 +64,7 @@ function placeAround(fleet: Fleet, shape: Shape, avoid: ReadonlySet<number>): Pl
 
 /** Gives back everything a placement took. */
 export function undo(fleet: Fleet, placement: Placement): void {
-  if (placement.port >= 0) fleet.releasePort(placement.portSlot, placement.port);
+  if (placement.port >= 0) releasePort(fleet.ports[placement.portSlot]!, placement.port);
   for (let i = placement.picks.length - 1; i >= 0; i--) {
     const { slot, fit, devices, first } = placement.picks[i]!;
     const position = fleet.begin(slot);
@@ -172,7 +174,7 @@ export class Attempt {
       freeDevices[slot]! - tasks * fit.count - (freeDevices[other]! - tasks * otherFit.count) ||
       freeCpu[slot]! - tasks * fit.cpuMilli - (freeCpu[other]! - tasks * otherFit.cpuMilli) ||
       freeMemory[slot]! - tasks * fit.memoryMib - (freeMemory[other]! - tasks * otherFit.memoryMib) ||
-      order[slot]! - order[other]!;
+      order.numbers[slot]! - order.numbers[other]!;
     return less < 0;
   }
 
@@ -203,10 +205,11 @@ export class Attempt {
     const first = this.#own === null || !this.#own.has(slot);
     if (first) fleet.enterRun(slot, this.#shape.demand.exclusive);
     this.#own?.add(slot);
-    const devices: number[][] = new Array(tasks);
+    const devices: (readonly number[])[] = new Array(tasks);
     for (let i = 0; i < tasks; i++) {
-      const from = slot * fleet.maskStride;
-      const own = fit.count === 0 ? [] : chooseDevices(fleet.taken, from, fit.devices, fit.mask, fit.count);
+      const { words, stride } = fleet.taken;
+      const own =
+        fit.count === 0 ? none : chooseDevices(words, slot * stride, fit.devices, fit.mask, fit.count);
       fleet.takeTask(slot, fit.cpuMilli, fit.memoryMib, own);
       devices[i] = own;
     }
@@ -215,7 +218,7 @@ export class Attempt {
     if (group !== 0 || this.placement.port >= 0) return;
     this.placement.portSlot = slot;
     this.placement.port = fleet.freePort(slot);
-    fleet.takePort(slot, this.placement.port);
+    takePort(fleet.ports[slot]!, this.placement.port);
   }
 }
 
@@ -223,7 +226,7 @@ export class Attempt {
 export function freeMatching(fleet: Fleet, slot: number, fit: ClassFit): number {
   return fit.mask === null || fit.count === 0
     ? fleet.freeDevices[slot]!
-    : countFree(fleet.taken, slot * fleet.maskStride, fit.mask);
+    : countFree(fleet.taken.words, slot * fleet.taken.stride, fit.mask);
 }
 
 /** Whether other jobs on the node, or a constraint on its name, keep the shape off it. */

@@ -7,6 +7,9 @@
 import { assertAmount, type Drain, invariant, type NodeFacts, type NodeId } from '@muster/model';
 import type { ClassTable, NodeClass } from './classes.ts';
 import { grown } from './columns.ts';
+import { DeviceMasks } from './devices.ts';
+import { NodeOrder } from './node-order.ts';
+import { lowestFree } from './ports.ts';
 import { SortedInts } from './sorted-ints.ts';
 
 /** The nodes of one class. */
@@ -26,8 +29,6 @@ export class Fleet {
   readonly slots = new Map<NodeId, number>();
   facts: (NodeFacts | undefined)[] = [];
   classOf = new Int32Array(0);
-  /** Position in the order of node ids; gaps are allowed. */
-  order = new Int32Array(0);
   freeDevices = new Int32Array(0);
   freeCpu = new Float64Array(0);
   freeMemory = new Float64Array(0);
@@ -36,16 +37,14 @@ export class Fleet {
   /** Runs with a task on the node, and how many of them have it alone (0 or 1). */
   runs = new Int32Array(0);
   exclusive = new Uint8Array(0);
-  /** Taken devices, `maskStride` words a node. */
-  taken = new Uint32Array(0);
-  maskStride = 1;
+  order = new NodeOrder();
+  taken = new DeviceMasks();
   /** Taken rendezvous ports of each node, ascending. */
   ports: number[][] = [];
   existing = 0;
   /** Moves when a node comes into being, goes or changes what it has. */
   existence = 0;
   byClass: (ClassNodes | undefined)[] = [];
-  #byId: number[] = [];
   #vacant: number[] = [];
 
   constructor(classes: ClassTable) {
@@ -87,14 +86,14 @@ export class Fleet {
   }
 
   takeTask(slot: number, cpuMilli: number, memoryMib: number, devices: readonly number[]): void {
-    for (let i = 0; i < devices.length; i++) this.#flip(slot, devices[i]!, true);
+    for (let i = 0; i < devices.length; i++) this.#sell(slot, devices[i]!, true);
     this.usedCpu[slot] = assertAmount(this.usedCpu[slot]! + cpuMilli, 'taken cores');
     this.usedMemory[slot] = assertAmount(this.usedMemory[slot]! + memoryMib, 'taken memory');
     this.#refree(slot);
   }
 
   releaseTask(slot: number, cpuMilli: number, memoryMib: number, devices: readonly number[]): void {
-    for (let i = 0; i < devices.length; i++) this.#flip(slot, devices[i]!, false);
+    for (let i = 0; i < devices.length; i++) this.#sell(slot, devices[i]!, false);
     this.usedCpu[slot] = assertAmount(this.usedCpu[slot]! - cpuMilli, 'taken cores');
     this.usedMemory[slot] = assertAmount(this.usedMemory[slot]! - memoryMib, 'taken memory');
     this.#refree(slot);
@@ -119,43 +118,19 @@ export class Fleet {
 
   /** The lowest port the node can still give, or -1. */
   freePort(slot: number): number {
-    const { first, count } = this.facts[slot]!.inventory.ports;
-    let port = first;
-    for (const used of this.ports[slot]!) {
-      if (used > port) break;
-      if (used === port) port++;
-    }
-    return port < first + count ? port : -1;
+    return lowestFree(this.ports[slot]!, this.facts[slot]!.inventory.ports);
   }
 
   hasFreePort(slot: number): boolean {
-    return this.ports[slot]!.length < this.facts[slot]!.inventory.ports.count || this.freePort(slot) >= 0;
-  }
-
-  takePort(slot: number, port: number): void {
-    const ports = this.ports[slot]!;
-    let at = ports.length;
-    while (at > 0 && ports[at - 1]! > port) at--;
-    invariant(ports[at - 1] !== port, `port ${port} of node ${slot} is taken twice`);
-    ports.splice(at, 0, port);
-  }
-
-  releasePort(slot: number, port: number): void {
-    const at = this.ports[slot]!.indexOf(port);
-    invariant(at >= 0, `port ${port} of node ${slot} is not taken`);
-    this.ports[slot]!.splice(at, 1);
-  }
-
-  deviceTaken(slot: number, index: number): boolean {
-    const word = index >>> 5;
-    return word < this.maskStride && (this.taken[slot * this.maskStride + word]! & (1 << (index & 31))) !== 0;
+    const { count } = this.facts[slot]!.inventory.ports;
+    return this.ports[slot]!.length < count || this.freePort(slot) >= 0;
   }
 
   compareNodes = (a: number, b: number): number =>
     this.freeDevices[a]! - this.freeDevices[b]! ||
     this.freeCpu[a]! - this.freeCpu[b]! ||
     this.freeMemory[a]! - this.freeMemory[b]! ||
-    this.order[a]! - this.order[b]!;
+    this.order.numbers[a]! - this.order.numbers[b]!;
 
   /** An independent copy. */
   copy(classes: ClassTable): Fleet {
@@ -167,7 +142,7 @@ export class Fleet {
     other.usedMemory = this.usedMemory.slice();
     other.runs = this.runs.slice();
     other.exclusive = this.exclusive.slice();
-    other.taken = this.taken.slice();
+    other.taken = this.taken.copy();
     other.ports = this.ports.map((ports) => ports.slice());
     other.existing = this.existing;
     for (const [id, nodes] of this.byClass.entries())
@@ -179,6 +154,7 @@ export class Fleet {
   emptied(): Fleet {
     const other = this.#copyNodes(this.classes);
     other.#grow(this.classOf.length);
+    other.taken = this.taken.emptied();
     other.ports = this.ports.map(() => []);
     for (const slot of this.slots.values()) {
       const facts = this.facts[slot]!;
@@ -195,10 +171,8 @@ export class Fleet {
     for (const [node, slot] of this.slots) other.slots.set(node, slot);
     other.facts = this.facts.slice();
     other.classOf = this.classOf.slice();
-    other.order = this.order.slice();
-    other.maskStride = this.maskStride;
+    other.order = this.order.copy();
     other.existence = this.existence;
-    other.#byId = this.#byId.slice();
     other.#vacant = this.#vacant.slice();
     return other;
   }
@@ -212,26 +186,15 @@ export class Fleet {
     this.usedMemory[slot] = 0;
     this.runs[slot] = 0;
     this.exclusive[slot] = 0;
-    this.taken.fill(0, slot * this.maskStride, (slot + 1) * this.maskStride);
-    this.facts[slot] = facts;
-    this.#takeOrder(slot);
+    this.taken.add(slot);
+    this.order.add(slot, facts.node);
     return slot;
-  }
-
-  /** New ids sort last as a rule, so the numbers of the others seldom move; their order among themselves never does. */
-  #takeOrder(slot: number): void {
-    const id = this.facts[slot]!.node;
-    let at = this.#byId.length;
-    while (at > 0 && this.facts[this.#byId[at - 1]!]!.node > id) at--;
-    this.#byId.splice(at, 0, slot);
-    if (at === this.#byId.length - 1) this.order[slot] = at === 0 ? 0 : this.order[this.#byId[at - 1]!]! + 1;
-    else for (let i = 0; i < this.#byId.length; i++) this.order[this.#byId[i]!] = i;
   }
 
   #drop(slot: number): void {
     this.#closeClass(this.classOf[slot]!);
     this.slots.delete(this.facts[slot]!.node);
-    this.#byId.splice(this.#byId.indexOf(slot), 1);
+    this.order.remove(slot);
     this.facts[slot] = undefined;
     this.#vacant.push(slot);
   }
@@ -243,7 +206,7 @@ export class Fleet {
     const cls = this.classes.enter(facts);
     this.classOf[slot] = cls.id;
     this.#openClass(cls);
-    this.#widen((cls.devices.length + 31) >>> 5);
+    this.taken.fit(cls.devices.length);
     this.#refreeAll(slot);
     this.#count(slot, 1);
     this.existence++;
@@ -292,17 +255,9 @@ export class Fleet {
     return facts.state === 'ready' && facts.drain === null;
   }
 
-  #flip(slot: number, index: number, take: boolean): void {
-    const word = index >>> 5;
-    if (word >= this.maskStride) this.#widen(word + 1);
-    const at = slot * this.maskStride + word;
-    const bit = 1 << (index & 31);
-    invariant(
-      ((this.taken[at]! & bit) !== 0) !== take,
-      `device ${index} of node ${slot} ${take ? 'sold twice' : 'not sold'}`,
-    );
-    this.taken[at]! ^= bit;
-    if (index < this.#classOf(slot).devices.length) this.freeDevices[slot]! += take ? -1 : 1;
+  #sell(slot: number, index: number, taken: boolean): void {
+    this.taken.set(slot, index, taken);
+    if (index < this.#classOf(slot).devices.length) this.freeDevices[slot]! += taken ? -1 : 1;
   }
 
   #refree(slot: number): void {
@@ -313,7 +268,7 @@ export class Fleet {
 
   #refreeAll(slot: number): void {
     let free = 0;
-    for (let i = 0; i < this.#classOf(slot).devices.length; i++) if (!this.deviceTaken(slot, i)) free++;
+    for (let i = 0; i < this.#classOf(slot).devices.length; i++) if (!this.taken.isTaken(slot, i)) free++;
     this.freeDevices[slot] = free;
     this.#refree(slot);
   }
@@ -322,19 +277,8 @@ export class Fleet {
     return this.byClass[this.classOf[slot]!]!.cls;
   }
 
-  #widen(words: number): void {
-    if (words <= this.maskStride) return;
-    const wider = new Uint32Array(this.classOf.length * words);
-    for (const slot of this.slots.values())
-      for (let word = 0; word < this.maskStride; word++)
-        wider[slot * words + word] = this.taken[slot * this.maskStride + word]!;
-    this.taken = wider;
-    this.maskStride = words;
-  }
-
   #grow(size: number): void {
     this.classOf = grown(this.classOf, size);
-    this.order = grown(this.order, size);
     this.freeDevices = grown(this.freeDevices, size);
     this.freeCpu = grown(this.freeCpu, size);
     this.freeMemory = grown(this.freeMemory, size);
@@ -342,7 +286,6 @@ export class Fleet {
     this.usedMemory = grown(this.usedMemory, size);
     this.runs = grown(this.runs, size);
     this.exclusive = grown(this.exclusive, size);
-    this.taken = grown(this.taken, this.classOf.length * this.maskStride);
   }
 }
 

@@ -65,8 +65,9 @@ function hashNodes(fleet: Fleet): SetHasher {
     hasher.number(fleet.usedCpu[slot]!).number(fleet.usedMemory[slot]!);
     hasher.number(fleet.freeCpu[slot]!).number(fleet.freeMemory[slot]!).number(fleet.freeDevices[slot]!);
     hasher.number(fleet.runs[slot]!).number(fleet.exclusive[slot]!);
-    for (let word = 0; word < fleet.maskStride; word++) {
-      const taken = fleet.taken[slot * fleet.maskStride + word]!;
+    const { words, stride } = fleet.taken;
+    for (let word = 0; word < stride; word++) {
+      const taken = words[slot * stride + word]!;
       if (taken !== 0) hasher.number(word).number(taken);
     }
     for (const port of fleet.ports[slot]!) hasher.number(port);

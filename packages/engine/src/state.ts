@@ -4,6 +4,7 @@ import { type EngineRows, invariant, type Policy, type RunFacts, type RunId } fr
 import { ClassTable } from './classes.ts';
 import { Fleet } from './fleet.ts';
 import { JobTable } from './jobs.ts';
+import { releasePort, takePort } from './ports.ts';
 import { Queue } from './queue.ts';
 import { Fleets } from './verdict.ts';
 
@@ -74,7 +75,7 @@ export function startRun(state: State, run: RunFacts, strict: boolean): void {
   }
   const first = run.tasks.find((task) => task.rank === 0);
   invariant(first, `run ${run.run} has no rank 0`);
-  fleet.takePort(fleet.slotOf(first.node), run.port);
+  takePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
 }
 
 /** Everything the run held is free again. */
@@ -84,7 +85,7 @@ export function endRun(state: State, id: RunId): void {
   const fleet = state.fleets.live;
   state.runs.delete(id);
   const first = run.tasks.find((task) => task.rank === 0)!;
-  fleet.releasePort(fleet.slotOf(first.node), run.port);
+  releasePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
   const slots = new Set<number>();
   for (const task of run.tasks) {
     const slot = fleet.slotOf(task.node);
