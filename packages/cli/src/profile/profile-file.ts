@@ -93,8 +93,9 @@ export function saveProfiles(env: Env, file: ProfileFile): string {
   return path;
 }
 
-/** Adds or replaces one profile; the first one, or one just logged in to, becomes the current. */
-export function rememberProfile(env: Env, name: string, profile: Profile): string {
+/** Adds or replaces one profile, and makes it the current one unless told not to. */
+export function rememberProfile(env: Env, name: string, profile: Profile, makeCurrent = true): string {
   const file = loadProfiles(env);
-  return saveProfiles(env, { current: name, profiles: { ...file.profiles, [name]: profile } });
+  const current = makeCurrent ? name : file.current;
+  return saveProfiles(env, { current, profiles: { ...file.profiles, [name]: profile } });
 }
