@@ -28,11 +28,13 @@ export interface Cluster {
   readonly account: Account | null;
   readonly user: string;
   readonly password: string;
+  /** Win over ours. */
+  readonly settings: Readonly<Record<string, string>>;
 }
 
 // Small enough for a laptop, large enough that a million queued jobs stay in memory. synchronous_commit and fsync stay
 // on: an acknowledged submit is never lost. Plans change hundreds of rows at once, so JIT only adds latency.
-const settings: Readonly<Record<string, string>> = {
+const ourSettings: Readonly<Record<string, string>> = {
   listen_addresses: '',
   unix_socket_permissions: '0700',
   max_connections: '100',
@@ -111,9 +113,11 @@ export interface Started {
 
 export async function start(cluster: Cluster): Promise<Started> {
   const log = openSync(cluster.logFile, 'a', 0o600);
-  const flags = Object.entries({ ...settings, unix_socket_directories: cluster.socket }).flatMap(
-    ([name, value]) => ['-c', `${name}=${value}`],
-  );
+  const flags = Object.entries({
+    ...ourSettings,
+    ...cluster.settings,
+    unix_socket_directories: cluster.socket,
+  }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   try {
     const child = spawn(join(cluster.programs, 'bin', 'postgres'), ['-D', cluster.data, ...flags], {
       ...cluster.account,

@@ -24,6 +24,8 @@ import { findPrograms } from './programs.ts';
 export interface EmbeddedOptions {
   readonly dir: string;
   readonly log?: (line: string) => void;
+  /** PostgreSQL settings that win over ours. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface Embedded {
@@ -60,6 +62,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       account,
       user,
       password: password(dir),
+      settings: options.settings ?? {},
     };
     return await startCluster(cluster, lock, options.log ?? (() => {}));
   } catch (error) {

@@ -89,8 +89,10 @@ async function deliverable(
   }
   const commands = await startCommands(tx, rows, starts);
   await applyChanges(tx, changes);
+  const over = new Set(changes.endedRuns.map((run) => run.id));
   return rows.flatMap((row): OutboxCommand[] => {
     const { id, epoch, node } = row;
+    if (over.has(row.run)) return [];
     if (row.kind === 'stop')
       return row.stop ? [{ id, epoch, node, kind: 'stop', command: { run: row.run, ...row.stop } }] : [];
     const command = commands.get(id);

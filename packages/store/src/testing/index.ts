@@ -1,1 +1,4 @@
 export * from './builders.ts';
+export * from './contract-suite.ts';
+export * from './on-every-server.ts';
+export * from './servers.ts';

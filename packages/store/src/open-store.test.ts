@@ -1,0 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { contractSuite } from './testing/contract-suite.ts';
+import { onEveryServer } from './testing/on-every-server.ts';
+
+onEveryServer((server) => {
+  contractSuite({ store: () => server().store(), pass: (ms) => sleep(ms) });
+});

@@ -1,0 +1,25 @@
+// What every store must do, in words. The PostgreSQL store runs it on every server there is, the simulator's in-memory
+// store runs the same.
+import { describe } from 'vitest';
+import type { Harness } from './suite/harness.ts';
+import { identitySuite } from './suite/identity-suite.ts';
+import { leaderSuite } from './suite/leader-suite.ts';
+import { nodeSuite } from './suite/node-suite.ts';
+import { outboxSuite } from './suite/outbox-suite.ts';
+import { planSuite } from './suite/plan-suite.ts';
+import { rebuildSuite } from './suite/rebuild-suite.ts';
+import { runSuite } from './suite/run-suite.ts';
+import { submitSuite } from './suite/submit-suite.ts';
+
+export function contractSuite(harness: Harness): void {
+  describe('submit', () => submitSuite(harness));
+  describe('plans', () => planSuite(harness));
+  describe('outbox', () => outboxSuite(harness));
+  describe('runs', () => runSuite(harness));
+  describe('nodes', () => nodeSuite(harness));
+  describe('leadership', () => leaderSuite(harness));
+  describe('rows and log', () => rebuildSuite(harness));
+  describe('projects, tokens, audit', () => identitySuite(harness));
+}
+
+export type { Harness };
