@@ -96,7 +96,6 @@ function taskView({ placement, nodeName, state }: TaskRow, spec: JobSpec): TaskV
 
 export function nodeView(row: NodeRow): NodeView {
   const { drain, inventory, state } = row;
-  const used = new Set(row.devicesUsed);
   return {
     id: row.id,
     name: row.name,
@@ -112,7 +111,10 @@ export function nodeView(row: NodeRow): NodeView {
     cpuMilliUsed: row.cpuMilliUsed,
     memoryMib: inventory.memoryMib,
     memoryMibUsed: row.memoryMibUsed,
-    devices: inventory.devices.map((device) => ({ ...device, used: used.has(device.index) })),
+    devices: inventory.devices.map((device) => ({
+      ...device,
+      used: (row.devicesUsed[device.index] ?? 0) > 0,
+    })),
     renewedAt: timeOrNull(row.renewedMs),
     agentVersion: row.agentVersion,
     isolation: row.isolation,

@@ -342,6 +342,7 @@ export interface NodeRow {
   readonly inventory: Inventory;
   readonly cpuMilliUsed: number;
   readonly memoryMibUsed: number;
+  /** Thousandths in use of each device, by index. */
   readonly devicesUsed: readonly number[];
   readonly renewedMs: number | null;
   readonly agentVersion: string | null;

@@ -12,7 +12,9 @@ export interface Discovered {
   readonly trouble: string | null;
 }
 
-type Declared = Pick<AgentOptions, 'devices' | 'cpuMilli' | 'memoryMib' | 'labels' | 'address' | 'ports'>;
+type Declared = Pick<AgentOptions, 'devices' | 'cpuMilli' | 'memoryMib' | 'labels' | 'address' | 'ports'> & {
+  readonly server?: string;
+};
 
 export async function discover(declared: Declared, node: string, find = findNvidia): Promise<Discovered> {
   const nvidia = await find();
@@ -30,7 +32,7 @@ export async function discover(declared: Declared, node: string, find = findNvid
       ...declared.labels,
     },
     capabilities: ['signals', 'unlike-groups', 'uneven-nodes'],
-    address: declared.address ?? findAddress(),
+    address: declared.address ?? findAddress(declared.server),
     ports: declared.ports ?? defaultPorts,
   };
   const realUuids = new Set(nvidia.devices.map(({ uuid }) => uuid));
@@ -65,8 +67,13 @@ function memoryMib(): number {
   return Math.floor(bytes / (1024 * 1024));
 }
 
-/** The first address that is not this machine's own; the loopback one when there is no other. */
-function findAddress(): string {
+/**
+ * The first address that is not this machine's own; the loopback one when there is no other. A server on loopback means
+ * that the whole fleet is this machine, and loopback survives a change of network.
+ */
+function findAddress(server: string | undefined): string {
+  const host = server === undefined ? '' : new URL(server).hostname;
+  if (host === 'localhost' || host === '[::1]' || host.startsWith('127.')) return '127.0.0.1';
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const outside = all.filter(({ internal, address }) => !internal && !address.startsWith('fe80'));
   const best = outside.find(({ family }) => family === 'IPv4') ?? outside[0];
