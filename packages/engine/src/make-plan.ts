@@ -90,7 +90,7 @@ function tell(state: State, pass: Pass, reasons: Map<Shape, Reason | typeof behi
   const { queue } = state;
   const verdicts: EntryVerdict[] = [];
   const tellEntry = (entry: Entry, reason: Reason | typeof behind): void => {
-    const position = pass.cursors.get(entry) ?? entry.jobs.first();
+    const position = pass.heads.get(entry)?.position ?? entry.jobs.first();
     // All its jobs are in this plan; should a unit be dropped, the entry is told next time.
     if (position < 0 || reason === behind) queue.fresh.add(entry);
     else queue.fresh.delete(entry);

@@ -12,12 +12,21 @@ export interface Placed {
   readonly placement: Placement;
 }
 
+/** An entry that the walk has taken up. */
+export interface Head {
+  readonly entry: Entry;
+  /** Position of its first job that is not placed, and that job; -1 when none is left. */
+  position: number;
+  job: number;
+  /** Position, in the shape's list, of the entry to take up after this one is reached; -1 when there is none. */
+  next: number;
+}
+
 export interface Pass {
   readonly placed: Placed[];
   /** Shapes of which a job did not fit. */
   readonly failed: Set<Shape>;
-  /** Where each entry that was taken up stands: the position of its first job that was not placed, -1 when none is left. */
-  readonly cursors: Map<Entry, number>;
+  readonly heads: Map<Entry, Head>;
 }
 
 /** Says that the walk is over before this job is tried. */
@@ -25,11 +34,11 @@ export type Stop = (job: number, standing: Standing, pass: Pass) => boolean;
 
 export function walk(state: State, stop: Stop): Pass {
   const { queue, fleets, jobs } = state;
-  const pass: Pass = { placed: [], failed: new Set(), cursors: new Map() };
+  const pass: Pass = { placed: [], failed: new Set(), heads: new Map() };
   const heads = new Heads(queue, pass);
   for (const shape of queue.open) heads.takeUp(shape, shape.entries.first());
-  for (let entry = heads.first(); entry; entry = heads.first()) {
-    const job = heads.job(entry);
+  for (let head = heads.first(); head; head = heads.first()) {
+    const { job, entry } = head;
     if (stop(job, entry.level, pass)) break;
     matchShape(entry.shape, fleets.live.classes);
     const placement = place(fleets.live, entry.shape, jobs.avoid(job));
@@ -52,47 +61,43 @@ export function undoPass(state: State, pass: Pass): void {
 class Heads {
   readonly #queue: Queue;
   readonly #pass: Pass;
-  readonly #heap: Entry[] = [];
-  readonly #next = new Map<Entry, number>();
+  readonly #heap: Head[] = [];
 
   constructor(queue: Queue, pass: Pass) {
     this.#queue = queue;
     this.#pass = pass;
   }
 
-  job(entry: Entry): number {
-    return entry.jobs.at(this.#pass.cursors.get(entry)!);
-  }
-
   /** Starts on the entry at this position of the shape's list, and remembers the one after it. */
-  takeUp(shape: Shape, position: number): void {
-    if (position < 0) return;
-    const entry = this.#queue.entries[shape.entries.at(position)]!;
-    this.#pass.cursors.set(entry, entry.jobs.first());
-    this.#next.set(entry, shape.entries.next(position));
-    this.#heap.push(entry);
+  takeUp(shape: Shape, at: number): void {
+    if (at < 0) return;
+    const entry = this.#queue.entries[shape.entries.at(at)]!;
+    const position = entry.jobs.first();
+    const head = { entry, position, job: entry.jobs.at(position), next: shape.entries.next(at) };
+    this.#pass.heads.set(entry, head);
+    this.#heap.push(head);
     this.#up(this.#heap.length - 1);
   }
 
-  /** The entry whose turn it is; the ones behind it in its shape come up once it is reached. */
-  first(): Entry | null {
+  /** The entry whose turn it is. */
+  first(): Head | null {
     while (this.#heap.length > 0) {
-      const entry = this.#heap[0]!;
-      if (!this.#pass.failed.has(entry.shape)) return entry;
+      const head = this.#heap[0]!;
+      if (!this.#pass.failed.has(head.entry.shape)) return head;
       this.drop();
     }
     return null;
   }
 
+  /** The job whose turn it was is placed; the entry behind it in its shape's list comes up as well. */
   advance(): void {
-    const entry = this.#heap[0]!;
-    const position = entry.jobs.next(this.#pass.cursors.get(entry)!);
-    this.#pass.cursors.set(entry, position);
-    if (position < 0) this.drop();
+    const head = this.#heap[0]!;
+    const { entry, next } = head;
+    head.position = entry.jobs.next(head.position);
+    head.job = head.position < 0 ? -1 : entry.jobs.at(head.position);
+    head.next = -1;
+    if (head.position < 0) this.drop();
     else this.#down(0);
-    const next = this.#next.get(entry);
-    if (next === undefined) return;
-    this.#next.delete(entry);
     this.takeUp(entry.shape, next);
   }
 
@@ -103,8 +108,8 @@ class Heads {
     this.#down(0);
   }
 
-  #before(a: Entry, b: Entry): boolean {
-    return (compareStanding(a.level, b.level) || this.#queue.compareJobs(this.job(a), this.job(b))) < 0;
+  #before(a: Head, b: Head): boolean {
+    return (compareStanding(a.entry.level, b.entry.level) || this.#queue.compareJobs(a.job, b.job)) < 0;
   }
 
   #up(from: number): void {
@@ -112,7 +117,7 @@ class Heads {
     for (let at = from; at > 0; ) {
       const parent = (at - 1) >>> 1;
       if (!this.#before(heap[at]!, heap[parent]!)) return;
-      [heap[at], heap[parent]] = [heap[parent]!, heap[at]!];
+      this.#swap(at, parent);
       at = parent;
     }
   }
@@ -124,8 +129,15 @@ class Heads {
       for (let child = 2 * at + 1; child <= 2 * at + 2 && child < heap.length; child++)
         if (this.#before(heap[child]!, heap[least]!)) least = child;
       if (least === at) return;
-      [heap[at], heap[least]] = [heap[least]!, heap[at]!];
+      this.#swap(at, least);
       at = least;
     }
+  }
+
+  #swap(a: number, b: number): void {
+    const heap = this.#heap;
+    const kept = heap[a]!;
+    heap[a] = heap[b]!;
+    heap[b] = kept;
   }
 }
