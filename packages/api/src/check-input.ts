@@ -1,6 +1,6 @@
 // Queries and bodies against their strict schemas, with the errors in our form: pointer, clipped value, what is allowed, and
 // the nearest known name for an unknown one.
-import { clip, type FieldProblem, fieldProblems, nearest } from '@muster/model';
+import { fieldProblems } from '@muster/model';
 import * as z from 'zod';
 import { fieldRefusal, fieldSummary, refuse } from './problem.ts';
 
@@ -8,7 +8,7 @@ export function checkBody(schema: z.ZodType, body: unknown): unknown {
   if (body === undefined) throw refuse('bad-json', 'the body is empty; send JSON');
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
-  throw fieldRefusal(withNearest(fieldProblems(parsed.error, body), schema));
+  throw fieldRefusal(fieldProblems(parsed.error, body, schema));
 }
 
 const noQuery = z.strictObject({});
@@ -17,20 +17,8 @@ const noQuery = z.strictObject({});
 export function checkQuery(schema: z.ZodObject | null, query: unknown): unknown {
   const parsed = (schema ?? noQuery).safeParse(query);
   if (parsed.success) return parsed.data;
-  const problems = withNearest(fieldProblems(parsed.error, query), schema ?? noQuery);
+  const problems = fieldProblems(parsed.error, query, schema ?? noQuery);
   throw refuse('bad-request', fieldSummary(problems).detail, { errors: problems });
-}
-
-/** The model suggests names of the job spec; here the schema at hand knows better, at its top level. */
-function withNearest(problems: readonly FieldProblem[], schema: z.ZodType): FieldProblem[] {
-  if (!(schema instanceof z.ZodObject)) return [...problems];
-  const known = Object.keys(schema.shape);
-  return problems.map((problem) => {
-    if (problem.code !== 'unknown-field') return problem;
-    const name = problem.path.slice(1);
-    const near = nearest(name, known);
-    return { ...problem, message: `unknown field "${clip(name)}"${near ? `; did you mean "${near}"?` : ''}` };
-  });
 }
 
 const maxPage = 1000;

@@ -1,12 +1,7 @@
 // The HTTP server of one control plane: the table of routes on Fastify, with what all of them share. The `muster` executable
 // makes one; tests make as many as they like.
 import type { Server } from 'node:http';
-import fastify, {
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type FastifyServerOptions,
-} from 'fastify';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyServerOptions } from 'fastify';
 import { acceptAgents } from './agents-connect.ts';
 import { createAuditLog } from './audit-log.ts';
 import { createAuthenticator } from './auth.ts';
@@ -26,6 +21,8 @@ import { createTenancy } from './tenancy.ts';
 
 export interface RunningApi {
   readonly app: FastifyInstance;
+  /** `METHOD path` of every route that Fastify has, by its own account: what the authorisation sweep walks. */
+  readonly served: readonly string[];
   listen(): Promise<{ readonly url: string }>;
   /** Ends streams, sends agents elsewhere, lets requests finish, writes the audit. */
   close(): Promise<void>;
@@ -37,9 +34,12 @@ export async function createApi(deps: ApiDeps): Promise<RunningApi> {
   const tls = await readTls(deps.config.tls);
   const api = makeApi(deps);
   const app = makeServer(deps.config, tls);
+  const served: string[] = [];
+  app.addHook('onRoute', ({ method, url }) => void served.push(`${method} ${url}`));
   takeJson(app);
   secure(app);
-  handleErrors(app, deps.log, routes);
+  const underWay = countRequests(app);
+  handleErrors(app, api, routes);
   for (const route of routes) serveRoute(app, api, route);
   const closeDoor = acceptAgents(app.server as Server, api);
   app.addHook('preClose', async () => {
@@ -50,12 +50,42 @@ export async function createApi(deps: ApiDeps): Promise<RunningApi> {
   await app.ready();
   return {
     app,
+    served,
     listen: async () => ({ url: await listen(app, deps.config) }),
     async close() {
-      await app.close();
+      await closeServer(app, underWay);
       await api.audit.close();
     },
   };
+}
+
+const closeWithinMs = 10_000;
+const lookEveryMs = 20;
+
+/**
+ * Requests under way may finish. Waiting for connections instead would wait out the keep-alive of every idle one, and of those
+ * that were opened ahead and never used, which Node does not count as idle.
+ */
+async function closeServer(app: FastifyInstance, underWay: () => number): Promise<void> {
+  const endMs = performance.now() + closeWithinMs;
+  const timer = setInterval(() => {
+    if (underWay() === 0 || performance.now() > endMs) app.server.closeAllConnections();
+  }, lookEveryMs);
+  await app.close().finally(() => clearInterval(timer));
+}
+
+/** Counts the requests under way. A client that leaves ends its request too, which only `close` tells. */
+function countRequests(app: FastifyInstance): () => number {
+  let count = 0;
+  const ended = (): void => {
+    count--;
+  };
+  app.addHook('onRequest', (_request, reply, done) => {
+    count++;
+    reply.raw.once('close', ended);
+    done();
+  });
+  return () => count;
 }
 
 function makeApi(deps: ApiDeps): Api {
@@ -89,9 +119,8 @@ function makeServer(config: ApiConfig, tls: { cert: Buffer; key: Buffer } | null
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 200 },
     clientErrorHandler: rawRefusal,
-    frameworkErrors: (error, request, reply) => {
+    frameworkErrors: (error, _request, reply) => {
       void sendRefusal(
-        request as FastifyRequest,
         reply as FastifyReply,
         toRefusal(error) ?? refuse('bad-request', 'the request is malformed'),
       );
@@ -138,7 +167,6 @@ function takeJson(app: FastifyInstance): void {
 function secure(app: FastifyInstance): void {
   app.decorateRequest('caller', null);
   app.decorateRequest('target', null);
-  app.decorateRequest('refusedAs', null);
   app.decorateRequest('isStream', false);
   app.addHook('onRequest', (_request, reply, done) => {
     // Output and names come from anywhere: no browser may guess what they are, and no cache may keep them.

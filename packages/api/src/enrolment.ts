@@ -1,5 +1,6 @@
 // How a machine becomes a node: an operator makes a one-time token, the machine's agent shows it together with the public key
 // it will sign with from then on. The token authenticates the request, so there is no bearer; addresses are rate-limited.
+import { createPublicKey } from 'node:crypto';
 import { freshId, isName, nameRule, parseDurationMs } from '@muster/model';
 import * as z from 'zod';
 import { unauthenticated } from './auth.ts';
@@ -58,15 +59,25 @@ const createEnrolment = route({
   },
 });
 
+function isEd25519(text: string): boolean {
+  try {
+    const key = text.startsWith('-----')
+      ? createPublicKey(text)
+      : createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' });
+    return key.asymmetricKeyType === 'ed25519' && !text.includes('PRIVATE');
+  } catch {
+    return false;
+  }
+}
+
 const enrolBody = z.strictObject({
   token: z.string().max(200),
   name: nameText,
   publicKey: z
     .string()
-    .min(1)
     .max(1000)
-    .regex(/^[\x20-\x7e\n]+$/, 'must be printable text')
-    .meta({ description: "the agent's Ed25519 public key" }),
+    .refine(isEd25519, 'must be an Ed25519 public key, as PEM or as base64 of its SPKI DER')
+    .meta({ description: "the agent's Ed25519 public key, as PEM or as base64 of its SPKI DER" }),
 });
 
 const enrol = route({

@@ -3,8 +3,10 @@
 import { OperationalError, type ProblemCode, problemCodes } from '@muster/model';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import type { Api } from './deps.ts';
 import { problemMediaType, problemOf, RefusedError, refuse } from './problem.ts';
 import type { Route } from './route.ts';
+import { auditRefusal } from './serve-route.ts';
 
 /** How Fastify's own refusals read in our table. */
 const fastifyCodes: Readonly<Record<string, readonly [ProblemCode, string]>> = {
@@ -25,12 +27,7 @@ export function toRefusal(error: Error): RefusedError | null {
   return known ? refuse(known[0], known[1]) : null;
 }
 
-export function sendRefusal(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  refusal: RefusedError,
-): FastifyReply {
-  request.refusedAs = refusal.code;
+export function sendRefusal(reply: FastifyReply, refusal: RefusedError): FastifyReply {
   const problem = problemOf(refusal.code, refusal.message, refusal.errors);
   const status = refusal.status ?? problem.status;
   return reply
@@ -40,7 +37,8 @@ export function sendRefusal(
     .send(JSON.stringify({ ...problem, status }));
 }
 
-export function handleErrors(app: FastifyInstance, log: Logger, routes: readonly Route[]): void {
+export function handleErrors(app: FastifyInstance, api: Api, routes: readonly Route[]): void {
+  const { log } = api;
   app.setErrorHandler((error: Error, request, reply) => {
     const refusal = toRefusal(error) ?? bug(error, request, log);
     if (problemCodes[refusal.code].status >= 500 && error instanceof OperationalError)
@@ -48,9 +46,10 @@ export function handleErrors(app: FastifyInstance, log: Logger, routes: readonly
         { err: error.cause ?? error, route: request.routeOptions.url, reqId: request.id },
         refusal.code,
       );
-    return sendRefusal(request, reply, refusal);
+    auditRefusal(api, request, refusal.code);
+    return sendRefusal(reply, refusal);
   });
-  app.setNotFoundHandler((request, reply) => sendRefusal(request, reply, noRoute(request, routes)));
+  app.setNotFoundHandler((request, reply) => sendRefusal(reply, noRoute(request, routes)));
 }
 
 function bug(error: Error, request: FastifyRequest, log: Logger): RefusedError {

@@ -44,6 +44,7 @@ export async function streamLogs(api: Api, call: Call, row: JobRow, follow: Foll
   try {
     let task = follow.task ?? (await nextTask(api, stream, row, follow.rank, 0));
     let offset = follow.task ? follow.offset : 0;
+    let last: LogTask | null = null;
     while (task && !stream.signal.aborted) {
       await stream.send('attempt', {
         attempt: task.attempt,
@@ -52,14 +53,11 @@ export async function streamLogs(api: Api, call: Call, row: JobRow, follow: Foll
         node: task.nodeName,
       });
       await copy(api, stream, task, offset);
-      const next: LogTask | null = follow.pinned
-        ? null
-        : await nextTask(api, stream, row, follow.rank, task.attempt);
-      if (!next) await stream.send('end', { exit: await exitOf(api, row, task) });
-      task = next;
+      last = task;
+      task = follow.pinned ? null : await nextTask(api, stream, row, follow.rank, task.attempt);
       offset = 0;
     }
-    if (!follow.task && !task && !stream.signal.aborted) await stream.send('end', { exit: null });
+    await stream.send('end', { exit: last ? await exitOf(api, stream, row, last) : null });
   } catch (error) {
     await tellTrouble(api, stream, error);
   } finally {
@@ -115,10 +113,19 @@ async function nextTask(
   return null;
 }
 
-async function exitOf(api: Api, row: JobRow, task: LogTask): Promise<TaskExit | null> {
-  const run = (await api.store.runs(row.id)).find((one) => one.id === task.run);
-  const state = run?.tasks.find(({ placement }) => placement.rank === task.rank)?.state;
-  return state?.state === 'ended' ? state.exit : null;
+const exitWithinMs = 5000;
+
+/** The agent tells the end of the output and the end of the task apart; the second may come a moment later. */
+async function exitOf(api: Api, stream: EventStream, row: JobRow, task: LogTask): Promise<TaskExit | null> {
+  const endMs = performance.now() + exitWithinMs;
+  for (;;) {
+    const changed = api.changes.next(settleMs, stream.signal);
+    const run = (await api.store.runs(row.id)).find((one) => one.id === task.run);
+    const state = run?.tasks.find(({ placement }) => placement.rank === task.rank)?.state;
+    if (state?.state === 'ended') return state.exit;
+    if (!run || stream.signal.aborted || performance.now() > endMs) return null;
+    await changed;
+  }
 }
 
 /** The head is long sent, so trouble is an event of its own; the client comes back with its last id. */

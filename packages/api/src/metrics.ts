@@ -92,10 +92,9 @@ function fleetGauges(registry: Registry, { store, control, openStreams }: Source
     streams.set(openStreams());
     setTotal(cycles, status.cycles);
     setTotal(placements, status.placements);
-    // A scrape during a database outage still tells what this process knows.
-    setCounts(
-      await store.counts().catch(() => ({ jobs: {}, nodes: {}, outboxOpen: 0, devices: 0, devicesUsed: 0 })),
-    );
+    // A scrape during a database outage still tells what this process knows, and repeats the counts it saw last.
+    const counts = await store.counts().catch(() => null);
+    if (counts) setCounts(counts);
   };
 }
 

@@ -12,9 +12,10 @@ declare module 'fastify' {
     caller: Caller | null;
     /** What the audit names as touched; the path parameters when null. */
     target: string | null;
-    /** The problem's code once the request was refused. */
-    refusedAs: string | null;
     isStream: boolean;
+  }
+  interface FastifyContextConfig {
+    route?: Route;
   }
 }
 
@@ -29,10 +30,9 @@ export function serveRoute(app: FastifyInstance, api: Api, route: Route): void {
     onRequest: gate(api, route),
     onResponse: (request, reply, done) => {
       if (!request.isStream) timer(reply.statusCode, reply.elapsedTime);
-      if (route.audit === 'always' || (route.audit === 'refused' && request.refusedAs !== null))
-        auditRequest(api, route, request);
       done();
     },
+    config: { route },
     handler: (request, reply) => serve(api, route, request, reply),
   });
 }
@@ -87,6 +87,8 @@ async function serve(api: Api, route: Route, request: FastifyRequest, reply: Fas
     reply,
   };
   const answer = await route.handle(api, call);
+  // Here and not when the answer is sent: who leaves before the answer has had the effect all the same.
+  if (route.audit === 'always') auditRequest(api, route, request, 'ok');
   return answer === streamed ? reply : send(reply, answer);
 }
 
@@ -108,14 +110,20 @@ function send(reply: FastifyReply, answer: Answer): FastifyReply {
   return reply.header('content-type', jsonType).send(JSON.stringify(answer.body));
 }
 
-function auditRequest(api: Api, route: Route, request: FastifyRequest): void {
+/** Called by the error handler, which meets what the gate, the body's parser and the handlers refuse. */
+export function auditRefusal(api: Api, request: FastifyRequest, code: string): void {
+  const { route } = request.routeOptions.config;
+  if (route && route.audit !== 'never') auditRequest(api, route, request, code);
+}
+
+function auditRequest(api: Api, route: Route, request: FastifyRequest, outcome: string): void {
   const params = Object.values((request.params ?? {}) as Record<string, string>);
   api.audit.add({
     who: request.caller?.principal ?? 'nobody',
     from: request.ip,
     action: route.id,
     target: request.target ?? params.join(' ').slice(0, 200),
-    outcome: request.refusedAs ?? 'ok',
+    outcome,
     detail: request.caller ? { token: request.caller.token } : {},
   });
 }

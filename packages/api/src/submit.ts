@@ -1,8 +1,6 @@
 // Submitting: from a body and its caller to what the store writes. Job and batch share it, so that an item of a batch is judged
 // exactly as a single submit is.
-import { hash } from 'node:crypto';
 import {
-  canonicalJson,
   clip,
   type FieldProblem,
   freshId,
@@ -16,6 +14,7 @@ import {
 } from '@muster/model';
 import type { Submit, SubmitRefusal } from '@muster/store';
 import { type Caller, sees } from './auth.ts';
+import { bodyHash } from './body-hash.ts';
 import type { Api } from './deps.ts';
 import { fieldSummary } from './problem.ts';
 import type { TenancyView } from './tenancy.ts';
@@ -81,17 +80,24 @@ export interface SubmitParts {
   readonly held: boolean;
 }
 
+export const idBytes = 9;
 const noHash = '0'.repeat(64);
 
-export function submitItem(api: Api, caller: Caller, { body, spec, key, held }: SubmitParts): Submit {
+/** `random` supplies the id's randomness; a batch draws it for all its items at once. */
+export function submitItem(
+  api: Api,
+  caller: Caller,
+  { body, spec, key, held }: SubmitParts,
+  random = api.random(idBytes),
+): Submit {
   return {
-    id: freshId('job', api.clock.nowMs(), api.random(9)),
+    id: freshId('job', api.clock.nowMs(), random),
     spec,
     demand: jobDemand(spec),
     principal: caller.principal,
     key,
-    // Only a key ever compares bodies. Holding is part of what was asked, though not of the spec.
-    bodyHash: key === null ? noHash : hash('sha256', `${canonicalJson(body)}${held ? ' held' : ''}`, 'hex'),
+    // Only a key ever compares bodies.
+    bodyHash: key === null ? noHash : bodyHash(body, held),
     held,
   };
 }

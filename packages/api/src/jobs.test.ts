@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { aJob, openWorld, type World } from './testing/world.ts';
+
+let world: World;
+let token: string;
+
+beforeAll(async () => {
+  world = await openWorld();
+  token = await world.token('admin', null, { name: 'op' });
+});
+afterAll(() => world.close());
+
+const submit = async (extra: object = {}, query = ''): Promise<string> =>
+  (await world.ask('POST', `/v1/jobs${query}`, { token, body: { ...aJob, ...extra } })).json().id;
+const act = (id: string, what: string, headers: Record<string, string> = {}) =>
+  world.ask('POST', `/v1/jobs/${id}/${what}`, { token, headers });
+
+test('cancelling is idempotent; holding or releasing what has ended is 409 with what to do', async () => {
+  const id = await submit();
+  for (let i = 0; i < 2; i++) {
+    const answer = await act(id, 'cancel');
+    expect(answer.statusCode).toBe(200);
+    expect(answer.json()).toMatchObject({ state: 'ended', exitCode: 1, result: { outcome: 'cancelled' } });
+  }
+  for (const what of ['hold', 'release']) {
+    const answer = await act(id, what);
+    expect(answer.json()).toMatchObject({ status: 409, code: 'conflict' });
+    expect(answer.json().detail).toContain('submit it again');
+  }
+});
+
+test('hold and release take the job to and fro, and saying it twice is no error', async () => {
+  const id = await submit();
+  expect((await act(id, 'release')).json().state).toBe('queued');
+  for (const [what, state] of [
+    ['hold', 'held'],
+    ['hold', 'held'],
+    ['release', 'queued'],
+    ['release', 'queued'],
+  ] as const) {
+    const answer = await act(id, what);
+    expect([answer.statusCode, answer.json().state]).toEqual([200, state]);
+  }
+});
+
+test('If-Match is honoured: a stale version is 412 and changes nothing', async () => {
+  const id = await submit();
+  const { etag } = (await world.ask('GET', `/v1/jobs/${id}`, { token })).headers;
+  expect(etag).toBe('"1"');
+  const held = await act(id, 'hold', { 'if-match': etag as string });
+  expect(held.statusCode).toBe(200);
+  expect(held.headers.etag).not.toBe(etag);
+  const stale = await act(id, 'cancel', { 'if-match': etag as string });
+  expect(stale.json()).toMatchObject({ status: 412, code: 'version-mismatch' });
+  expect((await world.ask('GET', `/v1/jobs/${id}`, { token })).json().state).toBe('held');
+  expect((await act(id, 'cancel', { 'if-match': '*' })).statusCode).toBe(200);
+});
+
+test('a list is newest first, filtered, and paged without gap or repeat', async () => {
+  const ids: string[] = [];
+  for (let i = 0; i < 7; i++) ids.push(await submit({ name: 'paged' }));
+  await act(ids[0] as string, 'cancel');
+  const seen: string[] = [];
+  let cursor = '';
+  do {
+    const page = (await world.ask('GET', `/v1/jobs?name=paged&limit=3${cursor}`, { token })).json();
+    seen.push(...page.items.map((job: { id: string }) => job.id));
+    cursor = page.next === null ? '' : `&cursor=${page.next}`;
+  } while (cursor !== '');
+  expect(seen).toEqual([...seen].sort().reverse());
+  expect([...seen].sort()).toEqual([...ids].sort());
+  const states = async (query: string): Promise<number> =>
+    (await world.ask('GET', `/v1/jobs?name=paged&${query}`, { token })).json().items.length;
+  expect(await states('state=ended')).toBe(1);
+  expect(await states('state=queued,held')).toBe(6);
+  expect(await states('project=default')).toBe(7);
+  expect(await states('project=nowhere')).toBe(0);
+  expect(await states('submittedBy=op')).toBe(7);
+  expect(await states('submittedBy=somebody')).toBe(0);
+});
+
+test('why tells the verdict of a waiting job and something useful of every other', async () => {
+  const why = async (id: string, query = '') =>
+    (await world.ask('GET', `/v1/jobs/${id}/why${query}`, { token })).json();
+  const id = await submit();
+  world.control.verdict = { kind: 'impossible', reasons: [], nearest: [] };
+  const head = (await world.store.head()).sequence;
+  const answer = await why(id);
+  expect(answer).toMatchObject({ job: id, state: 'queued', verdict: { kind: 'impossible' } });
+  expect(answer.sequence).toBeGreaterThanOrEqual(head);
+  // A position beyond the log does not wait for ever.
+  expect((await why(id, '?after=999999999')).state).toBe('queued');
+  await act(id, 'hold');
+  expect(await why(id)).toMatchObject({
+    state: 'held',
+    verdict: null,
+    text: 'held by op; release it to let it start',
+  });
+  await act(id, 'cancel');
+  expect((await why(id)).text).toMatch(/^cancelled by op, at /);
+  world.control.verdict = null;
+});
