@@ -1,9 +1,10 @@
 // Writes docs/reference/openapi.json: node packages/api/src/write-openapi.ts
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { openapiDocument } from './routes.ts';
 
 const lineWidth = 110;
-export const openapiFile = new URL('../../../docs/reference/openapi.json', import.meta.url);
+export const openapiFile = join(import.meta.dirname, '..', '..', '..', 'docs', 'reference', 'openapi.json');
 
 export function openapiText(): string {
   return `${JSON.stringify(openapiDocument(), null, 2).replace(/\[[^[\]{}]*\]/g, collapsed)}\n`;
@@ -17,6 +18,6 @@ function collapsed(list: string, offset: number, text: string): string {
 }
 
 if (import.meta.main) {
-  mkdirSync(new URL('.', openapiFile), { recursive: true });
+  mkdirSync(dirname(openapiFile), { recursive: true });
   writeFileSync(openapiFile, openapiText());
 }
