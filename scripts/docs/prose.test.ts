@@ -46,9 +46,6 @@ describe.each(documents)('%s', (path) => {
   });
 });
 
-/** Commands of the executable that are written about before they exist. */
-const awaited = ['up', 'server', 'agent'];
-
 /** What a line says that the program does not know, or leaves out although it is to be typed and the program wants it. */
 function unknownIn(line: string, typed: boolean): string[] {
   const command = /(?:^|\s)(?:muster|npm run muster --) ([a-z].*)$/.exec(line.split(/\s#/)[0] ?? '')?.[1];
@@ -60,7 +57,7 @@ function unknownIn(line: string, typed: boolean): string[] {
   for (const word of own) {
     const child = at.commands.find((each) => each.name() === word);
     if (child) at = child;
-    else if (at.parent === null) return awaited.includes(word) ? [] : [`muster ${word}`];
+    else if (at.parent === null) return [`muster ${word}`];
     else if (/^--?[a-z]/.test(word) && !at.options.some(({ short, long }) => word === short || word === long))
       unknown.push(`${at.name()} ${word}`);
   }
