@@ -5,13 +5,14 @@ import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { type AgentHandle, enrolAgent, openStateDir, readIdentity, runAgent } from '@muster/agent';
 import { type MusterClient, MusterError } from '@muster/client';
-import { OperationalError } from '@muster/model';
+import { type NodeView, OperationalError } from '@muster/model';
 import type { Logger } from 'pino';
 import type { Machine } from './machine-flags.ts';
 import { nodeName } from './node-name.ts';
 
 export interface LocalAgents {
-  readonly names: readonly string[];
+  /** As they were when all had connected. */
+  readonly nodes: readonly NodeView[];
   /** Tasks go on under their supervisors. */
   stop(): Promise<void>;
 }
@@ -34,31 +35,48 @@ export async function startLocalAgents(options: LocalAgentsOptions): Promise<Loc
   const { client, server, count, ports, log, address, taskUser } = options;
   const base = options.name ?? nodeName();
   const perAgent = Math.floor(ports.count / count);
-  const handles: AgentHandle[] = [];
-  const names: string[] = [];
-  const stop = async (): Promise<void> => void (await Promise.all(handles.map((handle) => handle.stop())));
-  try {
-    for (let i = 0; i < count; i++) {
-      const dir = join(options.dir, `agent-${i + 1}`);
-      const name = await enrolOnce(client, server, dir, count === 1 ? base : `${base}-${i + 1}`);
-      names.push(name);
-      handles.push(
-        await runAgent({
-          server,
-          dir,
-          log: log.child({ agent: name }),
-          ...part(options.machine, i, count),
-          ports: { first: ports.first + i * perAgent, count: perAgent },
-          address,
-          taskUser,
-        }),
-      );
-    }
-  } catch (error) {
+  const begin = async (i: number): Promise<{ name: string; handle: AgentHandle }> => {
+    const dir = join(options.dir, `agent-${i + 1}`);
+    const name = await enrolOnce(client, server, dir, count === 1 ? base : `${base}-${i + 1}`);
+    const handle = await runAgent({
+      server,
+      dir,
+      log: log.child({ agent: name }),
+      ...part(options.machine, i, count),
+      ports: { first: ports.first + i * perAgent, count: perAgent },
+      address,
+      taskUser,
+    });
+    return { name, handle };
+  };
+  const begun = await Promise.allSettled(Array.from({ length: count }, (_, i) => begin(i)));
+  const agents = begun.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const stop = async (): Promise<void> => void (await Promise.all(agents.map(({ handle }) => handle.stop())));
+  const failed = begun.find((one) => one.status === 'rejected');
+  if (failed) {
     await stop();
-    throw error;
+    throw failed.reason;
   }
-  return { names, stop };
+  return {
+    nodes: await readyNodes(
+      client,
+      agents.map(({ name }) => name),
+    ),
+    stop,
+  };
+}
+
+const readyWithinMs = 30_000;
+
+/** The nodes once all have connected; after a while those that there are, as they are. */
+async function readyNodes(client: MusterClient, names: readonly string[]): Promise<NodeView[]> {
+  for (const deadline = performance.now() + readyWithinMs; ; ) {
+    const nodes: NodeView[] = [];
+    for await (const node of client.nodes.all()) if (names.includes(node.name)) nodes.push(node);
+    const ready = nodes.filter((node) => node.state === 'ready').length;
+    if (ready === names.length || performance.now() > deadline) return nodes;
+    await new Promise((wake) => setTimeout(wake, 50));
+  }
 }
 
 /** Several agents must not each offer the whole machine; its real devices belong to the first. */

@@ -144,11 +144,11 @@ export function startLine(job: JobDetail): string {
 
 async function leaveOrCancel(cli: Cli, client: MusterClient, id: string, chanceMs: number): Promise<number> {
   cli.note(
-    `\n-- ${id} goes on; Ctrl-C again within ${chanceMs / 1000} s cancels it. Follow it again: muster logs -f ${id}`,
+    `${afterCaret(cli)}-- ${id} goes on; Ctrl-C again within ${chanceMs / 1000} s cancels it. Follow it again: muster logs -f ${id}`,
   );
   const again = await nextInterrupt(cli, chanceMs);
   if (!again) return exit.interrupted;
-  cli.note(`-- cancelling ${id}`);
+  cli.note(`${afterCaret(cli)}-- cancelling ${id}`);
   const third = nextInterrupt(cli, null);
   const ended = (async (): Promise<void> => {
     await client.jobs.cancel(id);
@@ -157,6 +157,11 @@ async function leaveOrCancel(cli: Cli, client: MusterClient, id: string, chanceM
   })();
   await Promise.race([ended, third]);
   return exit.interrupted;
+}
+
+/** The terminal has just shown ^C. */
+function afterCaret(cli: Cli): string {
+  return cli.terminal.stderr.isTTY ? '\n' : '';
 }
 
 /** True at the next Ctrl-C, false when it did not come in time. */

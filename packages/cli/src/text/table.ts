@@ -29,7 +29,7 @@ export interface TableOptions {
 const gap = 2;
 
 export function table<T>(columns: readonly Column<T>[], rows: readonly T[], options: TableOptions): string[] {
-  const shown = columns.filter((column) => options.wide || !column.wide);
+  const shown = columns.filter((column) => (options.wide || !column.wide) && !isEmpty(column, rows));
   const cells = rows.map((row) => shown.map((column) => clean(column.cell(row))));
   const natural = shown.map((column, i) =>
     Math.max(displayWidth(column.title), ...cells.map((line) => displayWidth(line[i] ?? ''))),
@@ -65,6 +65,11 @@ export function table<T>(columns: readonly Column<T>[], rows: readonly T[], opti
   ];
 }
 
+/** A column in which no row says anything only takes room. */
+function isEmpty<T>(column: Column<T>, rows: readonly T[]): boolean {
+  return !column.fixed && rows.length > 0 && rows.every((row) => column.cell(row) === '');
+}
+
 /** Padding stays unpainted, so that trimming the line works. */
 function paintText(padded: string, paint: (text: string) => string): string {
   const text = padded.trim();
@@ -84,13 +89,15 @@ function fit<T>(columns: readonly Column<T>[], natural: readonly number[], width
     .map((column, i) => ({ column, i }))
     .sort((a, b) => a.column.importance - b.column.importance);
   for (const { column, i } of order) {
-    if (over() <= 0) return widths;
     const least = Math.max(column.least ?? Number.POSITIVE_INFINITY, displayWidth(column.title));
-    if (least < (widths[i] ?? 0)) widths[i] = Math.max(least, (widths[i] ?? 0) - over());
+    const present = widths[i] ?? 0;
+    if (over() > 0 && least < present) widths[i] = Math.max(least, present - over());
   }
-  for (const { column, i } of order) {
-    if (over() <= 0) return widths;
-    if (!column.fixed) widths[i] = 0;
+  for (const { column, i } of order) if (over() > 0 && !column.fixed) widths[i] = 0;
+  // What the last column left out was wider than needed goes to those that were cut, the important ones first.
+  for (const { i } of order.reverse()) {
+    const present = widths[i] ?? 0;
+    if (present > 0) widths[i] = Math.min(natural[i] ?? 0, present + Math.max(0, -over()));
   }
   return widths;
 }

@@ -21,9 +21,10 @@ export function shortDuration(ms: number): string {
   return '0s';
 }
 
-/** Like shortDuration, with tenths below ten seconds: for what was measured. */
+/** Like shortDuration, but finer below ten seconds: for what was measured. */
 export function measured(ms: number): string {
-  return ms < 10_000 ? `${(Math.max(0, ms) / 1000).toFixed(1)}s` : shortDuration(ms);
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))}ms`;
+  return ms < 10_000 ? `${(ms / 1000).toFixed(1)}s` : shortDuration(ms);
 }
 
 export function ago(at: string | null, nowMs: number): string {
@@ -43,8 +44,8 @@ export function localTime(at: string | null, nowMs: number): string {
   return day(time) === day(new Date(nowMs)) ? `${clock}:${two(time.getSeconds())}` : `${day(time)} ${clock}`;
 }
 
-/** From one time to another, or to now while it goes on. */
+/** From one time to another, or, coarser, to now while it goes on. */
 export function elapsed(from: string | null, to: string | null, nowMs: number): string {
   if (from === null) return '-';
-  return shortDuration((to === null ? nowMs : Date.parse(to)) - Date.parse(from));
+  return to === null ? shortDuration(nowMs - Date.parse(from)) : measured(Date.parse(to) - Date.parse(from));
 }

@@ -53,15 +53,17 @@ export async function up(cli: Cli, flags: UpFlags): Promise<void> {
     const client = createClient({ url: stack.url, token });
     const agents: LocalAgents = await startLocalAgents({ ...options, client, server: stack.url, log, dir });
     parts.unshift(agents);
-    const nodes = await readyNodes(client, agents.names);
+    const { nodes } = agents;
     say(cli, 'database', database.where);
     say(cli, 'server', stack.url);
     for (const node of nodes) say(cli, 'node', nodeText(node));
     say(cli, 'log', logFile);
     say(cli, 'profile', logIn(cli, stack.url, token));
-    if (stack.adminToken !== null)
-      say(cli, 'token', `${stack.adminToken}  (admin; shown this once, kept in ${join(dir, 'admin-token')})`);
-    welcome(cli, nodes, performance.now() - began, await left(client));
+    if (stack.adminToken !== null) {
+      say(cli, 'token', stack.adminToken);
+      say(cli, '', `admin; shown this once, kept in ${join(dir, 'admin-token')}`);
+    }
+    welcome(cli, nodes, performance.now() - began, await left(client), options.stopJobs);
     await stopped;
     await leave(cli, client, options.stopJobs);
   } finally {
@@ -90,16 +92,6 @@ function checked(cli: Cli, flags: UpFlags) {
   };
 }
 
-async function readyNodes(client: MusterClient, names: readonly string[]): Promise<NodeView[]> {
-  for (const deadline = performance.now() + 20_000; ; ) {
-    const nodes: NodeView[] = [];
-    for await (const node of client.nodes.all()) if (names.includes(node.name)) nodes.push(node);
-    if (nodes.length === names.length && nodes.every((node) => node.state === 'ready')) return nodes;
-    if (performance.now() > deadline) return nodes;
-    await new Promise((wake) => setTimeout(wake, 50));
-  }
-}
-
 function say(cli: Cli, name: string, text: string): void {
   cli.note(`  ${cli.notePaint('dim', name.padEnd(9))} ${text}`);
 }
@@ -123,17 +115,21 @@ function logIn(cli: Cli, server: string, token: string): string {
     : `${profileName} (yours is "${before}"; change with: muster profiles use ${profileName})`;
 }
 
-function welcome(cli: Cli, nodes: readonly NodeView[], tookMs: number, live: number): void {
+function welcome(cli: Cli, nodes: readonly NodeView[], tookMs: number, live: number, cancels: boolean): void {
   const gpus = nodes.some((node) => node.devices.length > 0) ? '--gpus 1 ' : '';
   cli.note('');
   cli.note(`${cli.notePaint('bold', `Ready after ${measured(tookMs)}.`)} In another terminal:`);
-  cli.note(`  muster run ${gpus}-- hostname     a job, followed to its end`);
-  cli.note('  muster ps                       jobs; also: nodes, why JOB, logs JOB');
+  cli.note(`  ${`muster run ${gpus}-- hostname`.padEnd(34)}a job, followed to its end`);
+  cli.note(`  ${'muster ps'.padEnd(34)}jobs; also: nodes, why JOB, logs JOB`);
   if (live > 0)
     cli.note(
       `${live} job${live === 1 ? '' : 's'} of last time ${live === 1 ? 'is' : 'are'} still there: muster ps`,
     );
-  cli.note('Ctrl-C stops the system; running jobs go on and are found again at the next start.');
+  cli.note(
+    cancels
+      ? 'Ctrl-C cancels every job and stops the system.'
+      : 'Ctrl-C stops the system; running jobs go on and are found again at the next start.',
+  );
 }
 
 const liveStates: readonly JobView['state'][] = ['queued', 'starting', 'running', 'stopping'];

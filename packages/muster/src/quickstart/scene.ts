@@ -1,0 +1,140 @@
+// The quickstart's system: a database, a server and four agents in a folder of their own, on free ports, for as long as it lasts.
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { defaultMaxBodyBytes } from '@muster/api';
+import { rememberProfile } from '@muster/cli';
+import { createClient, type MusterClient } from '@muster/client';
+import { openDatabase } from '../database.ts';
+import { startLocalAgents } from '../local-agents.ts';
+import { localToken } from '../local-token.ts';
+import { fileLog } from '../log.ts';
+import { startStack } from '../stack.ts';
+import { endOnBug } from '../stopping.ts';
+import { serverVersion } from '../version.ts';
+import { endProcessesOf } from './leftovers.ts';
+
+export interface Scene {
+  readonly dir: string;
+  /** Where commands are run: has the example and a `node` in it. */
+  readonly work: string;
+  readonly logFile: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  start(): Promise<{ readonly url: string; readonly client: MusterClient }>;
+  /** Ends everything, whatever state it is in. Returns the ids of processes that would not go. */
+  strike(): Promise<number[]>;
+}
+
+const example = join(import.meta.dirname, '..', '..', 'examples', 'allreduce.mjs');
+const portsPerAgent = 10;
+
+export const machine = {
+  devices: [{ kind: 'gpu', count: 2, model: 'H100', memoryMib: 80 * 1024 }],
+  cpuMilli: 16_000,
+  memoryMib: 256 * 1024,
+  labels: { 'example.org/declared': 'yes' },
+};
+export const agentCount = 4;
+
+export function prepareScene(): Scene {
+  const dir = mkdtempSync(join(tmpdir(), 'muster-quickstart-'));
+  // An agent of root runs tasks as another user, who must get to the work folder.
+  chmodSync(dir, 0o711);
+  const work = join(dir, 'work');
+  mkdirSync(work);
+  chmodSync(work, 0o755);
+  copyFileSync(example, join(work, 'allreduce.mjs'));
+  chmodSync(join(work, 'allreduce.mjs'), 0o644);
+  putNode(join(work, 'node'));
+  const env = {
+    ...process.env,
+    XDG_CONFIG_HOME: join(dir, 'config'),
+    MUSTER_SERVER: undefined,
+    MUSTER_PROFILE: undefined,
+    MUSTER_TOKEN: undefined,
+    MUSTER_TOKEN_FILE: undefined,
+  };
+  const logFile = join(dir, 'muster.log');
+  const log = fileLog(logFile, 'info', process.stderr);
+  const parts: { stop(): Promise<unknown> }[] = [];
+
+  async function start() {
+    const database = await openDatabase(undefined, join(dir, 'db'), (line) => log.info({}, line));
+    parts.unshift(database);
+    const stack = await startStack({
+      databaseUrl: database.url,
+      api: {
+        host: '127.0.0.1',
+        port: 0,
+        tls: null,
+        behindTlsProxy: false,
+        maxBodyBytes: defaultMaxBodyBytes,
+      },
+      version: serverVersion(),
+      log,
+      onBug: endOnBug(log),
+    });
+    parts.unshift(stack);
+    const token = await localToken(stack, dir);
+    const client = createClient({ url: stack.url, token });
+    rememberProfile(env, 'local', { server: stack.url, token });
+    const ports = { first: await freePorts(agentCount * portsPerAgent), count: agentCount * portsPerAgent };
+    const server = stack.url;
+    const agents = await startLocalAgents({
+      client,
+      server,
+      dir,
+      count: agentCount,
+      machine,
+      ports,
+      log,
+      address: '127.0.0.1',
+      name: 'node',
+    });
+    parts.unshift(agents);
+    return { url: stack.url, client };
+  }
+
+  async function strike(): Promise<number[]> {
+    for (const part of parts.splice(0))
+      await part.stop().catch((error: unknown) => log.warn({ err: error }, 'while stopping'));
+    const left = await endProcessesOf(dir);
+    if (process.env.MUSTER_KEEP !== '1') rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    return left;
+  }
+
+  return { dir, work, logFile, env, start, strike };
+}
+
+/** A link to this Node, or a copy where tasks' users cannot get to it (a checkout below /root). */
+function putNode(path: string): void {
+  if (process.getuid?.() === 0 && !everybodyMayPass(dirname(process.execPath))) {
+    copyFileSync(process.execPath, path);
+    chmodSync(path, 0o755);
+  } else symlinkSync(process.execPath, path);
+}
+
+function everybodyMayPass(path: string): boolean {
+  for (let at = path; ; at = dirname(at)) {
+    if ((statSync(at).mode & 0o001) === 0) return false;
+    if (at === dirname(at)) return true;
+  }
+}
+
+/** The first of so many ports in a row of which the outer two are free now; plans use them a moment later. */
+async function freePorts(count: number): Promise<number> {
+  for (let tries = 0; tries < 50; tries++) {
+    const first = 20_000 + Math.floor(Math.random() * 10_000);
+    if ((await isFree(first)) && (await isFree(first + count - 1))) return first;
+  }
+  throw new Error('no free ports between 20000 and 30000');
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer()
+      .once('error', () => resolve(false))
+      .listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+  });
+}
