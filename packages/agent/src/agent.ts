@@ -173,7 +173,7 @@ class Agent {
   #greet(connection: Connection, message: ServerMessage): Session | null {
     switch (message.type) {
       case 'challenge':
-        this.#hello(connection, message.nonce);
+        void this.#hello(connection, message.nonce);
         return null;
       case 'welcome':
         this.#options.log.info(
@@ -192,7 +192,8 @@ class Agent {
     }
   }
 
-  #hello(connection: Connection, nonce: string): void {
+  async #hello(connection: Connection, nonce: string): Promise<void> {
+    await this.#book.settled(1000);
     const { inventory } = this.#found as Discovered;
     connection.send({
       type: 'hello',

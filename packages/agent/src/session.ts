@@ -2,7 +2,7 @@
 // connection lives elsewhere (supervisor, book, reports, epoch); a session can be dropped at any moment.
 
 import { join } from 'node:path';
-import { isRunId, maxReadBytes, type RunId, type ServerMessage } from '@muster/model';
+import { type AgentMessage, isRunId, maxReadBytes, type RunId, type ServerMessage } from '@muster/model';
 import { Beats } from './beats.ts';
 import type { Connection } from './connection.ts';
 import type { Logger } from './options.ts';
@@ -26,6 +26,10 @@ export interface SessionDeps {
   readonly outputDir: string;
   readonly specs: (command: Message<'start'>['command']) => Promise<Specs>;
 }
+
+type Taken = Pick<Extract<AgentMessage, { type: 'done' }>, 'outcome' | 'detail'>;
+const accepted: Taken = { outcome: 'accepted', detail: null };
+const refused = (detail: string): Taken => ({ outcome: 'refused', detail });
 
 const leaseLost: StopRequest = {
   class: 'infrastructure',
@@ -100,52 +104,40 @@ export class Session {
     for (const run of named) void this.#deps.link.stop(run, leaseLost);
   }
 
-  #carryOut(message: Message<'start' | 'stop'>, done: Promise<string | null>): void {
-    const { outbox, type } = message;
-    done.then(
-      (refusal) => {
-        const outcome = refusal === null ? 'accepted' : 'refused';
-        this.#connection.send({ type: 'done', outbox, outcome, detail: refusal });
-      },
-      (error: unknown) => {
-        this.#deps.log.error({ outbox, error: String(error) }, `a ${type} command failed`);
-        this.#connection.send({
-          type: 'done',
-          outbox,
-          outcome: 'refused',
-          detail: String(error).slice(0, 2000),
-        });
-      },
-    );
+  #carryOut({ outbox, type }: Message<'start' | 'stop'>, taken: Promise<Taken>): void {
+    const done = taken.catch((error: unknown): Taken => {
+      this.#deps.log.error({ outbox, error: String(error) }, `a ${type} command failed`);
+      return { outcome: 'refused', detail: String(error) };
+    });
+    void done.then(({ outcome, detail }) => {
+      this.#connection.send({ type: 'done', outbox, outcome, detail: detail?.slice(0, 2000) ?? null });
+    });
   }
 
-  /** Null when taken; else why not. */
-  async #start({ epoch, outbox, command }: Message<'start'>): Promise<string | null> {
-    if (!this.#deps.epoch.admit(epoch)) return this.#stale(outbox);
-    if (!isRunId(command.run)) return `"${command.run}" is not a run`;
+  async #start({ epoch, command }: Message<'start'>): Promise<Taken> {
+    if (!this.#deps.epoch.admit(epoch)) return this.#stale();
+    if (!isRunId(command.run)) return refused(`"${command.run}" is not a run`);
     const specs = await this.#deps.specs(command);
-    if (!specs.ok) return specs.message;
+    if (!specs.ok) return refused(specs.message);
     const taken = this.#deps.book.arriving(command.run, this.#deps.link.prepare(specs.specs));
     this.#beats.now();
-    return taken;
+    const trouble = await taken;
+    return trouble === null ? accepted : refused(trouble);
   }
 
-  async #stop({ epoch, outbox, command }: Message<'stop'>): Promise<string | null> {
-    if (!this.#deps.epoch.admit(epoch)) return this.#stale(outbox);
+  async #stop({ epoch, command }: Message<'stop'>): Promise<Taken> {
+    if (!this.#deps.epoch.admit(epoch)) return this.#stale();
     const { signal, graceMs, reason } = command;
     await this.#deps.link.stop(command.run, {
       class: command.class,
       reason: { code: command.class, message: reason.slice(0, 2000) },
       how: { signal, graceMs },
     });
-    return null;
+    return accepted;
   }
 
-  #stale(outbox: number): Promise<never> {
-    const detail = `a newer leader has epoch ${this.#deps.epoch.highest}`;
-    this.#connection.send({ type: 'done', outbox, outcome: 'stale-epoch', detail });
-    // Answered; nothing more to say about it.
-    return new Promise(() => {});
+  #stale(): Taken {
+    return { outcome: 'stale-epoch', detail: `a newer leader has epoch ${this.#deps.epoch.highest}` };
   }
 
   async #read(message: Message<'read'>): Promise<void> {

@@ -2,6 +2,7 @@
 // whenever it is lost. Requests that were not answered are sent again to the next one: all of them are idempotent.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { getCompileCacheDir } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -21,6 +22,8 @@ import {
   type TaskSpec,
   type ToSupervisor,
 } from './supervisor/protocol.ts';
+
+import { SupervisorWatch } from './supervisor-watch.ts';
 
 export type SupervisorState = Extract<FromSupervisor, { t: 'state' }>;
 export type Looked = Extract<FromSupervisor, { t: 'looked' }>;
@@ -48,6 +51,7 @@ export class SupervisorLink {
   readonly #config: SupervisorConfig;
   readonly #log: Logger;
   readonly #hooks: LinkHooks;
+  readonly #watch: SupervisorWatch;
   readonly #pending = new Map<number, Pending>();
   #socket: Socket | null = null;
   #nextId = 1;
@@ -57,6 +61,11 @@ export class SupervisorLink {
     this.#config = config;
     this.#log = log;
     this.#hooks = hooks;
+    this.#watch = new SupervisorWatch({
+      log,
+      ask: () => this.look('', 0, 0),
+      process: () => (this.#socket ? this.#readFile() : null),
+    });
   }
 
   async open(): Promise<void> {
@@ -90,6 +99,7 @@ export class SupervisorLink {
   }
 
   renew(runs: readonly ({ readonly run: RunId } & Lease)[]): void {
+    this.#watch.renewed(runs);
     this.#send({ t: 'renew', runs });
   }
 
@@ -110,6 +120,7 @@ export class SupervisorLink {
   /** Leaves the tasks to the supervisor, which goes when there are none. */
   close(): void {
     this.#closed = true;
+    this.#watch.stop();
     this.#send({ t: 'leave' });
     this.#socket?.end();
     this.#socket = null;
@@ -160,6 +171,7 @@ export class SupervisorLink {
     socket.once('close', () => {
       if (this.#socket === socket) void this.#lost();
     });
+    this.#watch.adopted();
     this.#hooks.state(state);
     for (const { request } of this.#pending.values()) this.#send(request);
   }
@@ -221,7 +233,11 @@ export class SupervisorLink {
         detached: true,
         stdio: ['ignore', log, log],
         // Nothing of the agent's own environment: it may hold secrets.
-        env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: join(this.#config.dir, 'compiled') },
+        env: {
+          PATH: process.env.PATH ?? '',
+          // As trusted as where our own code comes from, or private.
+          NODE_COMPILE_CACHE: getCompileCacheDir() ?? join(this.#config.dir, 'compiled'),
+        },
       },
     );
     child.on('error', (error) =>

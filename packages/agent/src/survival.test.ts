@@ -184,3 +184,29 @@ describe('after a restart of the machine', () => {
     expect(server.observed.filter(({ kind }) => kind === 'started')).toEqual([]);
   });
 });
+
+describe('when the supervisor hangs', () => {
+  it('and a lease runs out, the task is ended without it', async () => {
+    world.server.beatMs = 100;
+    await world.agent();
+    const { server } = world;
+    await server.welcomed();
+    const start = startOf(['sleep', '1000'], { stopAfterMs: 1500 });
+    await server.start(start);
+    await server.started(start.run);
+    const { pid } = world.supervisor();
+    process.kill(pid, 'SIGSTOP');
+    // While renewals come, nothing happens to it.
+    const beats = server.all('beat').length;
+    await until('many renewals', () => server.all('beat').length > beats + 30);
+    expect(await pidsOf(`${start.run}.0`)).toHaveLength(1);
+    server.renews = false;
+    await until('the task is gone', async () => (await pidsOf(`${start.run}.0`)).length === 0);
+    server.renews = true;
+    server.cut();
+    expect(await server.ended(start.run)).toMatchObject({
+      class: 'infrastructure',
+      reason: { code: 'supervisor-lost' },
+    });
+  });
+});

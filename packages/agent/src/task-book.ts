@@ -1,5 +1,6 @@
 // What this node holds, as its supervisor tells it: the agent decides nothing about tasks, it mirrors. From here come the
 // keys of beats, the tasks of a hello, and the observations that are reported.
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Observation, RunId, TaskReport } from '@muster/model';
 import { infrastructure } from './supervisor/exit.ts';
 import { type TaskKey, type TaskStatus, taskKey } from './supervisor/protocol.ts';
@@ -40,6 +41,12 @@ export class TaskBook {
       if (left > 0) this.#arriving.set(run, left);
       else this.#arriving.delete(run);
     }
+  }
+
+  /** Start commands that are still on their way have a moment to arrive, so that a hello can tell of them. */
+  async settled(withinMs: number): Promise<void> {
+    const deadline = performance.now() + withinMs;
+    while (this.#arriving.size > 0 && performance.now() < deadline) await pause(1);
   }
 
   news(news: TaskNews): void {

@@ -1,13 +1,14 @@
 // Without a control group, what a task left behind (daemons that left its process group) is found by the task's key in
 // their environment. Tasks that end together share one pass over /proc, and a task counts as gone only after a pass
 // that began after its processes were killed and found none.
-import { pidsByKey, signalPid } from './processes.ts';
+import { ProcessScan, signalPid } from './processes.ts';
 
 const firstPauseMs = 2;
 const longestPauseMs = 500;
 
 export class Leftovers {
   readonly #waiting = new Map<string, () => void>();
+  readonly #scan = new ProcessScan();
   #running = false;
 
   /** Resolves when nothing of the task is left. */
@@ -23,7 +24,7 @@ export class Leftovers {
     let pauseMs = firstPauseMs;
     while (this.#waiting.size > 0) {
       const keys = new Set(this.#waiting.keys());
-      const found = await pidsByKey(keys);
+      const found = await this.#scan.find(keys);
       for (const key of keys) {
         const pids = found.get(key);
         if (pids) for (const pid of pids) signalPid(pid, 'SIGKILL');

@@ -2,6 +2,7 @@
 // outlives it; a restarted agent connects to its socket and goes on. It imports only `node:` modules, because it forks
 // for every task and a fork costs what the parent's memory is. Started as `node main.ts <config as JSON>`.
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { AgentPort } from './agent-port.ts';
@@ -45,6 +46,9 @@ async function main(config: SupervisorConfig): Promise<void> {
   const server = createServer((socket) => port.adopt(socket, tasks));
   await listen(server, join(config.dir, 'supervisor.sock'));
   writeFile(config, boot);
+  // At exit would be too late: this process is meant to live long. The next one then need not strip types, which takes
+  // 30 MiB of memory that every fork would have to copy the tables of.
+  flushCompileCache();
   port.onIdle(tasks, () => {
     deps.pipes.dispose();
     cgroups.remove();

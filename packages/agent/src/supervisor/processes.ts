@@ -1,7 +1,6 @@
 // What /proc tells about processes: whether a pid is still the same process (its start time never repeats within a
 // boot), and which processes carry a task's key in their environment, wherever they have gone since.
-import { readdirSync, readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 
 /** Start time in clock ticks since boot; null when there is no such process. */
 export function startTicks(pid: number): number | null {
@@ -30,27 +29,71 @@ export function signalPid(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 const keyVariable = 'MUSTER_TASK_KEY=';
+const longestEnviron = 4 * 1024 * 1024;
 
-/** Pids by task key, for the wanted keys. One pass over /proc, whatever the number of keys. */
-export async function pidsByKey(wanted: ReadonlySet<string>): Promise<Map<string, number[]>> {
-  const found = new Map<string, number[]>();
-  const pids = readdirSync('/proc').filter((name) => name.charCodeAt(0) >= 49 && name.charCodeAt(0) <= 57);
-  const batch = 64;
-  for (let i = 0; i < pids.length; i += batch) {
-    await Promise.all(pids.slice(i, i + batch).map((pid) => look(pid)));
+/** The task whose key a process carries in its environment; null for processes that are no task's. */
+function keyOf(pid: string, buffer: Buffer): string | null {
+  let text: string;
+  try {
+    const file = openSync(`/proc/${pid}/environ`, 'r');
+    try {
+      text = readAll(file, buffer);
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // Gone, or another user's: not a task of ours.
+    return null;
   }
-  return found;
+  const at = text.startsWith(keyVariable) ? 0 : text.indexOf(`\0${keyVariable}`) + 1;
+  if (at === 0 && !text.startsWith(keyVariable)) return null;
+  const end = text.indexOf('\0', at);
+  return text.slice(at + keyVariable.length, end < 0 ? undefined : end);
+}
 
-  async function look(pid: string): Promise<void> {
-    // Gone, a kernel thread, or another user's: none of them is a task of ours.
-    const text = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
-    const at = text.startsWith(keyVariable) ? 0 : text.indexOf(`\0${keyVariable}`) + 1;
-    if (at === 0 && !text.startsWith(keyVariable)) return;
-    const end = text.indexOf('\0', at);
-    const key = text.slice(at + keyVariable.length, end < 0 ? undefined : end);
-    if (!wanted.has(key)) return;
-    const list = found.get(key);
-    if (list) list.push(Number(pid));
-    else found.set(key, [Number(pid)]);
+function readAll(file: number, buffer: Buffer): string {
+  let text = '';
+  for (;;) {
+    const length = readSync(file, buffer, 0, buffer.length, null);
+    text += buffer.toString('latin1', 0, length);
+    if (length === 0 || text.length > longestEnviron) return text;
   }
+}
+
+const strangersKnownMs = 1000;
+const lookAtOnce = 50;
+
+/**
+ * Finds processes by the key in their environment. Most of a machine's processes are no task's and stay; they are known
+ * for a second, so that ends that follow each other closely look only at what is new. (A pid cannot come round again in
+ * that time.)
+ */
+export class ProcessScan {
+  readonly #buffer = Buffer.alloc(64 * 1024);
+  #strangers = new Set<string>();
+  #sinceMs = 0;
+
+  /** Pids by task key, for the wanted keys: one pass over /proc, whatever the number of keys. */
+  async find(wanted: ReadonlySet<string>): Promise<Map<string, number[]>> {
+    const nowMs = performance.now();
+    if (nowMs - this.#sinceMs > strangersKnownMs) {
+      this.#strangers = new Set();
+      this.#sinceMs = nowMs;
+    }
+    const found = new Map<string, number[]>();
+    let looked = 0;
+    for (const pid of readdirSync('/proc')) {
+      if (pid > '9~' || pid < '1' || this.#strangers.has(pid)) continue;
+      // These files are the kernel's memory; still, a machine may have ten thousand processes.
+      if (++looked % lookAtOnce === 0) await new Promise((resolve) => setImmediate(resolve));
+      const key = keyOf(pid, this.#buffer);
+      if (key === null) this.#strangers.add(pid);
+      else if (wanted.has(key)) found.set(key, [...(found.get(key) ?? []), Number(pid)]);
+    }
+    return found;
+  }
+}
+
+export function pidsByKey(wanted: ReadonlySet<string>): Promise<Map<string, number[]>> {
+  return new ProcessScan().find(wanted);
 }
