@@ -22,7 +22,7 @@ interface FromSupervisor {
 const main = join(repository, 'packages/agent/src/supervisor/main.ts');
 const withinMs = 60_000;
 
-export async function bareSupervisorRate(bed: Bed, count: number, atOnce: number): Promise<number> {
+export async function bareSupervisorRate(bed: Bed, durationMs: number, atOnce: number): Promise<number> {
   const dir = join(bed.dir, 'bare-supervisor');
   // Beside it: the user of the tasks must get there, and into nothing else.
   const scratch = join(bed.dir, 'bare-scratch');
@@ -35,9 +35,9 @@ export async function bareSupervisorRate(bed: Bed, count: number, atOnce: number
   await eventually(`the supervisor listens (${child.output()})`, 10_000, () => existsSync(file));
   const socket = connect(join(dir, 'supervisor.sock'));
   const startedMs = performance.now();
-  await Promise.race([
-    drive(socket, count, atOnce, scratch),
-    new Promise((_, reject) =>
+  const count = await Promise.race([
+    drive(socket, durationMs, atOnce, scratch),
+    new Promise<never>((_, reject) =>
       child.process.once('exit', () => reject(new Error(`it ended: ${child.output()}`))),
     ),
   ]);
@@ -47,16 +47,17 @@ export async function bareSupervisorRate(bed: Bed, count: number, atOnce: number
   return rate;
 }
 
-/** Claims, leases and acknowledges like an agent; a new task follows each that ends. */
-function drive(socket: Socket, count: number, atOnce: number, scratch: string): Promise<void> {
+/** Claims, leases and acknowledges like an agent; a new task follows each that ends. Answers how many ended. */
+function drive(socket: Socket, durationMs: number, atOnce: number, scratch: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('the bare supervisor did not finish')), withinMs);
     const preparing = new Map<number, string>();
+    const endMs = performance.now() + durationMs;
     let started = 0;
     let ended = 0;
     const send = (message: object): void => void socket.write(`${JSON.stringify(message)}\n`);
     const begin = (): void => {
-      if (started === count) return;
+      if (performance.now() > endMs) return;
       const run = runId(freshId('job', Date.now(), randomBytes(9)), 1);
       preparing.set(++started, run);
       send({ t: 'prepare', id: started, tasks: [task(run, scratch)] });
@@ -74,9 +75,9 @@ function drive(socket: Socket, count: number, atOnce: number, scratch: string): 
       if (!message.exit?.ok) reject(new Error(`a task failed: ${JSON.stringify(message)}`));
       send({ t: 'ack', keys: [`${message.run}.${message.rank}`] });
       begin();
-      if (++ended < count) return;
+      if (++ended < started) return;
       clearTimeout(timer);
-      resolve();
+      resolve(ended);
     };
     onLines(socket, handle);
     socket.once('error', reject);

@@ -30,15 +30,13 @@ async function measureFleetOfOne(bed: Bed, options: BenchOptions): Promise<ToldR
   const server = await startControlPlane(bed, 'bench_control');
   const idleMb = rssMb(server.child.pid);
   const agent = await startAgent(bed, server, { name: 'bench', cpus: declaredCpus });
-  progress('a control plane and an agent run; starting jobs one at a time');
+  progress('a control plane and an agent run');
   const started = wanted('start') ? await measureStart(server, options) : [];
-  progress('many jobs at once');
   if (wanted('throughput')) started.push(...(await measureThroughput(bed, server, options)));
   // What is submitted from here on cannot run anywhere, so that submits are measured and not starts.
   await agent.stop();
-  progress('submitting one by one');
+  progress('started jobs one at a time and many at once; now submits');
   const submitted = wanted('submits') ? [await measureSubmits(bed, server, options)] : [];
-  progress('submitting in batches');
   if (wanted('batches')) submitted.push(await measureBatches(server, options));
   const memory = row({
     name: 'rss_mb',

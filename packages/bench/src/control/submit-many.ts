@@ -11,11 +11,14 @@ type BatchAnswer = {
   readonly items: readonly ({ readonly ok: true; readonly id: string } | { readonly ok: false })[];
 };
 
+/** At most `count`, and no more than there is time for. */
 export async function submitMany(
   { target, token }: ControlPlane,
   count: number,
   job: (i: number) => JobSpecInput,
+  withinMs = 60_000,
 ): Promise<string[]> {
+  const endMs = performance.now() + withinMs;
   const ids: string[] = [];
   let sent = 0;
 
@@ -29,7 +32,7 @@ export async function submitMany(
   async function lane(): Promise<void> {
     const connection = await HttpConnection.open(target);
     try {
-      while (sent < count) {
+      while (sent < count && performance.now() < endMs) {
         const text = nextRequest();
         const answer = expectOk(await connection.send(text), text);
         for (const item of (JSON.parse(answer.body.toString()) as BatchAnswer).items) {

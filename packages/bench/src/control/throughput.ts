@@ -20,11 +20,12 @@ export async function measureThroughput(
   server: ControlPlane,
   options: BenchOptions,
 ): Promise<ToldRow[]> {
-  const jobs = options.quick ? 400 : 2000;
-  const bare = await bareSpawnRate(options.quick ? 500 : 1500);
+  const bare = await bareSpawnRate(options.quick ? 1500 : 3000);
   options.progress(`bare process starts: ${bare.toFixed(0)}/s`);
-  const supervisor = await bareSupervisorRate(bed, jobs, declaredCpus);
+  const supervisor = await bareSupervisorRate(bed, options.quick ? 2000 : 5000, declaredCpus);
   options.progress(`bare supervisor: ${supervisor.toFixed(0)}/s`);
+  // About as many as take that long if half the limit is reached.
+  const jobs = Math.max(declaredCpus * 4, Math.round((supervisor / 2) * (options.quick ? 4 : 10)));
   const value = await endToEndRate(server, jobs);
   await quiet(server.child.pid, 5000);
   return [
@@ -69,12 +70,11 @@ function untilEnded(tail: Awaited<ReturnType<typeof openLogTail>>, count: number
   }, withinMs);
 }
 
-async function bareSpawnRate(count: number): Promise<number> {
+async function bareSpawnRate(durationMs: number): Promise<number> {
   const startedMs = performance.now();
-  let started = 0;
+  let count = 0;
   const lane = async (): Promise<void> => {
-    while (started < count) {
-      started++;
+    for (; performance.now() < startedMs + durationMs; count++) {
       const child = spawn('true', { stdio: 'ignore' });
       await new Promise<void>((resolve, reject) => {
         child.once('error', reject);
