@@ -1,0 +1,138 @@
+// The world fails: answers are lost, connections cut, the server dies and comes back. The caller is told the truth
+// each time, and the store heals by itself.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OperationalError } from '@muster/model';
+import { expect, test } from 'vitest';
+import { aPlan, aServer, aSubmit, aUnit, joinNode, lead, placement, submitted } from './testing/builders.ts';
+import { commitProxy } from './testing/commit-proxy.ts';
+import { onEveryServer } from './testing/on-every-server.ts';
+import { statement } from './testing/servers.ts';
+
+const longMs = 120_000;
+
+onEveryServer((server) => {
+  for (const loss of ['forwarded', 'swallowed'] as const) {
+    const fate = loss === 'forwarded' ? 'took effect' : 'did not';
+    test(`a lost answer to COMMIT is unknown to all of its group, and the key tells that it ${fate}`, async () => {
+      const url = await server().database();
+      const proxy = await commitProxy(url);
+      const store = await server().store({ url: proxy.url });
+      const direct = await server().store({ url });
+      const items = Array.from({ length: 20 }, (_, i) => aSubmit({ key: `k${i}` }));
+      proxy.lose(loss);
+      const answers = await Promise.all(items.map((item) => store.submit(item)));
+      expect(proxy.lost()).toBe(1);
+      expect(answers.filter((answer) => answer.outcome === 'unknown').length).toBeGreaterThan(0);
+      for (const [i, answer] of answers.entries()) {
+        const found = await direct.jobByKey('default', 'ada', `k${i}`);
+        if (answer.outcome === 'committed') expect(found).toBe(items[i]?.id);
+        else expect(found).toBe(loss === 'forwarded' ? items[i]?.id : null);
+      }
+      // Asking again with the same keys is one effect, whatever had happened.
+      const again = await Promise.all(items.map((item) => store.submit(aSubmit({ key: item.key }))));
+      expect(again.every((answer) => answer.outcome === 'committed')).toBe(true);
+      expect((await direct.counts()).jobs).toEqual({ queued: 20 });
+      await store.close();
+      await proxy.close();
+    });
+  }
+
+  test('every other intention says unknown too, or throws that it is', async () => {
+    const url = await server().database();
+    const proxy = await commitProxy(url);
+    const direct = await server().store({ url });
+    const store = await server().store({ url: proxy.url });
+    const epoch = await lead(direct);
+    const node = await joinNode(direct);
+    const lost = async (call: () => Promise<unknown>) => {
+      proxy.lose('forwarded');
+      return call();
+    };
+    const unit = aUnit(await submitted(direct), [placement(node.node)]);
+    expect(await lost(() => store.commitPlan(epoch, aPlan([unit])))).toEqual({ outcome: 'unknown' });
+    await expect(lost(() => store.takeOutbox([node], 1))).rejects.toMatchObject({ code: 'outcome-unknown' });
+    // It took effect: this session has been handed the row, and only a new one gets it again.
+    expect(await direct.takeOutbox([node], 1)).toEqual([]);
+    expect(await lost(() => store.renew({ ...node, keys: [] }))).toEqual({ outcome: 'unknown' });
+    expect(
+      await lost(() => store.observe(node, [{ kind: 'started', run: unit.run, rank: 0, pid: 1 }])),
+    ).toEqual({ outcome: 'unknown' });
+    expect(await lost(() => store.cancel(unit.job, 'ada'))).toEqual({ outcome: 'unknown' });
+    expect((await direct.job(unit.job))?.state.state).toBe('stopping');
+    const { epoch: current } = await direct.leader();
+    await expect(lost(() => store.acquireLease(aServer(), 1000, current))).rejects.toMatchObject({
+      code: 'outcome-unknown',
+    });
+    await store.close();
+    await proxy.close();
+  });
+
+  test('an item the database itself rejects fails alone', async () => {
+    const store = await server().store();
+    const bad = aSubmit();
+    const broken = { ...bad, spec: { ...bad.spec, title: 'a\u0000b' } };
+    const good = [aSubmit(), aSubmit(), aSubmit()];
+    const calls = [
+      store.submit(good[0]!),
+      store.submit(broken),
+      store.submit(good[1]!),
+      store.submit(good[2]!),
+    ];
+    const [first, second, third, fourth] = await Promise.allSettled(calls);
+    for (const answer of [first, third, fourth])
+      expect(answer).toMatchObject({ status: 'fulfilled', value: { outcome: 'committed' } });
+    expect(second).toMatchObject({ status: 'rejected', reason: { code: 'internal' } });
+    expect((await store.counts()).jobs).toEqual({ queued: 3 });
+  });
+
+  test('cut connections are told as unavailable or unknown, and the pool heals', {
+    timeout: longMs,
+  }, async () => {
+    const url = await server().database();
+    const store = await server().store({ url });
+    const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'muster' AND datname = current_database()`;
+    let acknowledged = 0;
+    const told = { committed: 0, unknown: 0, unavailable: 0 };
+    let cutting = true;
+    const storm = (async () => {
+      for (let i = 0; i < 15; i++) {
+        await statement(url, cut);
+        await sleep(20);
+      }
+      cutting = false;
+    })();
+    const client = async () => {
+      while (cutting) {
+        try {
+          const { outcome } = await store.submit(aSubmit());
+          if (outcome === 'committed') acknowledged++;
+          told[outcome === 'unknown' ? 'unknown' : 'committed']++;
+        } catch (error) {
+          expect(error).toBeInstanceOf(OperationalError);
+          expect((error as OperationalError).code).toBe('unavailable');
+          told.unavailable++;
+        }
+      }
+    };
+    await Promise.all([storm, ...Array.from({ length: 8 }, client)]);
+    expect(await store.submit(aSubmit())).toMatchObject({ outcome: 'committed' });
+    const queued = (await store.counts()).jobs.queued ?? 0;
+    expect(queued).toBeGreaterThanOrEqual(acknowledged + 1);
+    expect(queued).toBeLessThanOrEqual(acknowledged + 1 + told.unknown);
+  });
+
+  test('a writer held up by a lock is told unavailable by the statement timeout, and nothing happened', async () => {
+    const url = await server().database();
+    const store = await server().store({ url, statementTimeoutMs: 300 });
+    const job = await submitted(store);
+    const holder = statement(
+      url,
+      'WITH held AS (SELECT id FROM job FOR UPDATE) SELECT pg_sleep(1.5), id FROM held',
+    );
+    await sleep(100);
+    await expect(store.cancel(job, 'ada')).rejects.toMatchObject({ code: 'unavailable' });
+    await holder;
+    expect((await store.job(job))?.state.state).toBe('queued');
+    expect(await store.cancel(job, 'ada')).toMatchObject({ outcome: 'committed' });
+  });
+});
