@@ -88,6 +88,12 @@ describe('a gang', () => {
     expect(unit!.nodeGenerations).toEqual([[nodeId('a'), 1]]);
   });
 
+  test('lets a group that found no place choose first', () => {
+    const nodes = [node('x', { devices: devices(2, 'A100') }), node('y', { devices: devices(3, 'H100') })];
+    const picky = demand([group([gpus(2)], { name: 'any' }), group([gpus(1, 'A100')], { name: 'picky' })]);
+    expect(placeOn(nodes, picky)).toEqual(['y:0,1', 'x:0']);
+  });
+
   test('keeps the ranks of one node together', () => {
     expect(placeOn([a, b], gang(3, 4))).toEqual(['a:0,1,2,3', 'a:4,5,6,7', 'b:0,1,2,3']);
   });

@@ -4,7 +4,8 @@
 // to few nodes, and a remainder goes where it fits best instead of breaking an empty node.
 //
 // For one group this finds a place whenever there is one. For several groups it is greedy: groups with more devices a
-// task choose first. Places found stay taken in the fleet until `undo`, which is how plans and questions stay harmless.
+// task choose first; a group that then finds no place chooses first in the next try, until it has been first in vain.
+// Places found stay taken in the fleet until `undo`, which is how plans and questions stay harmless.
 import type { NodeId } from '@muster/model';
 import { chooseDevices, countFree } from './devices.ts';
 import type { Fleet } from './fleet.ts';
@@ -42,6 +43,9 @@ export interface Progress {
 const anyNode: ReadonlySet<number> = new Set();
 const none: readonly number[] = [];
 
+/** Orders of groups tried for one combination of alternatives. */
+const maxOrders = 8;
+
 /** A place for every task, now taken in the fleet; or null, with the fleet as it was. */
 export function place(fleet: Fleet, shape: Shape, avoid: readonly NodeId[]): Placement | null {
   if (avoid.length > 0) {
@@ -55,9 +59,26 @@ export function place(fleet: Fleet, shape: Shape, avoid: readonly NodeId[]): Pla
 
 function placeAround(fleet: Fleet, shape: Shape, avoid: ReadonlySet<number>): Placement | null {
   for (const combination of shape.combinations) {
+    const placement = placeCombination(fleet, shape, avoid, combination);
+    if (placement) return placement;
+  }
+  return null;
+}
+
+function placeCombination(
+  fleet: Fleet,
+  shape: Shape,
+  avoid: ReadonlySet<number>,
+  combination: readonly number[],
+): Placement | null {
+  let order = groupOrder(shape, combination);
+  for (let tried = 0; tried < maxOrders; tried++) {
     const attempt = new Attempt(fleet, shape, avoid);
-    if (attempt.run(combination).group < 0) return attempt.placement;
+    const { group } = attempt.run(combination, order);
+    if (group < 0) return attempt.placement;
     undo(fleet, attempt.placement);
+    if (group === order[0]) return null;
+    order = [group, ...order.filter((other) => other !== group)];
   }
   return null;
 }
@@ -94,8 +115,7 @@ export class Attempt {
     this.#own = shape.groups.length > 1 ? new Set() : null;
   }
 
-  run(combination: readonly number[]): Progress {
-    const order = groupOrder(this.#shape, combination);
+  run(combination: readonly number[], order: readonly number[]): Progress {
     for (let i = 0; i < order.length; i++) {
       const group = order[i]!;
       const tasksFit = this.#placeGroup(group, combination[group]!);
@@ -246,7 +266,8 @@ export function nameAllowed(fleet: Fleet, shape: Shape, slot: number): boolean {
 
 const onlyGroup: readonly number[] = [0];
 
-function groupOrder(shape: Shape, combination: readonly number[]): readonly number[] {
+/** Groups with more devices a task first, then as written. */
+export function groupOrder(shape: Shape, combination: readonly number[]): readonly number[] {
   if (shape.groups.length === 1) return onlyGroup;
   const count = (group: number): number => shape.groups[group]!.options[combination[group]!]!.count;
   return shape.groups.map((_, group) => group).sort((a, b) => count(b) - count(a) || a - b);

@@ -4,7 +4,9 @@
 //      committed plan comes back as events.
 //   3. For each shape of which a job did not fit, find out why on the state as it is. If it fits that state, jobs ahead
 //      took the room in this plan: it is `behind`, and stays open to be judged again when the plan has come back.
-//      Otherwise it is blocked with its reason, and costs nothing until something could help it.
+//      Otherwise it is blocked with its reason, and costs nothing until something could help it. This is sound because
+//      fitting is monotone for one group: what does not fit does not fit into less. Gangs of several groups are placed
+//      greedily and are not; they are tried again in every cycle that tries anything.
 //   4. Tell each entry whose binding reason is another than it was last told.
 import {
   type EntryVerdict,
@@ -46,18 +48,24 @@ export function decide(state: State, nowMs: number): Plan {
 
 /** Lines and open shapes as they are at this time; called before anything is decided or explained. */
 export function bringUp(state: State, nowMs: number): void {
-  const { queue, fleets, freed } = state;
+  const { queue, freed } = state;
   state.clockMs = Math.max(state.clockMs, nowMs);
   queue.promote(state.clockMs);
   if (state.nodesChanged) queue.reopenAll();
-  else if (freed.size > 0)
-    for (const shape of queue.shapes.all()) {
-      if (shape.blocked === null) continue;
-      matchShape(shape, fleets.live.classes);
-      if (usesClass(shape, freed)) queue.reopen(shape);
-    }
+  else if (freed.size > 0) reopenWhere(state, (shape) => usesClass(shape, freed));
+  // Several groups are placed greedily, so less room elsewhere can happen to help: they are tried whenever anything is.
+  if (state.touched || queue.open.size > 0) reopenWhere(state, (shape) => shape.groups.length > 1);
   state.nodesChanged = false;
+  state.touched = false;
   freed.clear();
+}
+
+function reopenWhere(state: State, helped: (shape: Shape) => boolean): void {
+  for (const shape of state.queue.shapes.all()) {
+    if (shape.blocked === null) continue;
+    matchShape(shape, state.fleets.live.classes);
+    if (helped(shape)) state.queue.reopen(shape);
+  }
 }
 
 function usesClass(shape: Shape, classes: ReadonlySet<number>): boolean {

@@ -6,7 +6,8 @@
 //         never passes an earlier one that asks the same. Jobs of other shapes go on (there is no reservation yet).
 // Nodes:  of those that hold the most of the tasks still to place, the one with the least left over afterwards: devices
 //         (of all kinds) first, then cores, then memory; then the lowest node id. See fit.ts.
-// Groups: inside one gang, by devices a task (more first), then as written; ranks follow the written order all the same.
+// Groups: inside one gang, by devices a task (more first), then as written; one that finds no place is moved to the front
+//         and all are tried again. Ranks follow the written order all the same.
 // Alternatives: as written; earlier groups keep their preference longest. See shape.ts.
 // Devices and ports: devices.ts, and the lowest free port.
 // Texts compare by code units.

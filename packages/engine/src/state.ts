@@ -20,6 +20,8 @@ export interface State {
   clockMs: number;
   /** Classes on which capacity was given back since the last cycle. */
   readonly freed: Set<number>;
+  /** Set when capacity was taken or given back since the last cycle. */
+  touched: boolean;
   /** Set when a node changed in any way since the last cycle: every shape is looked at again. */
   nodesChanged: boolean;
 }
@@ -36,6 +38,7 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     runs: new Map(),
     clockMs: 0,
     freed: new Set(),
+    touched: false,
     nodesChanged: true,
   };
 }
@@ -58,6 +61,7 @@ export function startRun(state: State, run: RunFacts, strict: boolean): void {
   invariant(!state.runs.has(run.run), `run ${run.run} is planned twice`);
   const fleet = state.fleets.live;
   state.runs.set(run.run, run);
+  state.touched = true;
   const seen = new Set<number>();
   for (const task of run.tasks) {
     const slot = fleet.slotOf(task.node);
@@ -84,6 +88,7 @@ export function endRun(state: State, id: RunId): void {
   invariant(run, `unknown run ${id} ended`);
   const fleet = state.fleets.live;
   state.runs.delete(id);
+  state.touched = true;
   const first = run.tasks.find((task) => task.rank === 0)!;
   releasePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
   const slots = new Set<number>();

@@ -1,7 +1,7 @@
 // Why a shape does not start now: it could never (impossible), or there is no room (waits). Made on the state as it is,
 // before any plan; whether jobs ahead took the room in the same plan is for the caller to see (make-plan.ts).
 import { type ImpossibleReason, type LackCount, passingLacks, type Verdict } from '@muster/model';
-import { Attempt, type Progress, place, undo } from './fit.ts';
+import { Attempt, groupOrder, type Progress, place, undo } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { countLacks } from './lacks.ts';
 import { nearestGang, nearestTask } from './nearest.ts';
@@ -78,14 +78,14 @@ function furthest(fleet: Fleet, shape: Shape) {
   let bestProgress: Progress | null = null;
   for (const combination of shape.combinations) {
     const attempt = new Attempt(fleet, shape, new Set());
-    const progress = attempt.run(combination);
+    const progress = attempt.run(combination, groupOrder(shape, combination));
     undo(fleet, attempt.placement);
     if (bestProgress && !isFurther(progress, bestProgress)) continue;
     best = combination;
     bestProgress = progress;
   }
   const attempt = new Attempt(fleet, shape, new Set());
-  const { group, tasksFit } = attempt.run(best);
+  const { group, tasksFit } = attempt.run(best, groupOrder(shape, best));
   const own = new Set(attempt.placement.picks.map((pick) => pick.slot));
   const needsPort = group === 0 && attempt.placement.port < 0;
   const lacks = countLacks(fleet, { shape, group, needsPort, own });

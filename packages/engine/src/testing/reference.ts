@@ -89,7 +89,7 @@ function placeJob(boxes: readonly Box[], row: JobRow): { boxes: Box[]; unit: Uni
   const avoid = row.state.avoid;
   for (const avoided of avoid.length > 0 ? [avoid, []] : [[]]) {
     for (const choice of choices(row.demand.groups)) {
-      const placed = placeGang(boxes, row, choice, avoided);
+      const placed = placeInSomeOrder(boxes, row, choice, avoided);
       if (placed) return placed;
     }
   }
@@ -118,21 +118,39 @@ interface Gang {
 type Task = Omit<TaskPlacement, 'rank'>;
 type Way = { readonly after: Box; readonly tasks: Task[] };
 
-function placeGang(
+/** Larger tasks first; a group that finds no place goes first next time, until it was first in vain. */
+function placeInSomeOrder(
   boxes: readonly Box[],
   row: JobRow,
   choice: readonly (AcceleratorDemand | null)[],
   avoid: readonly NodeId[],
 ): { boxes: Box[]; unit: Unit } | null {
+  let order = row.demand.groups
+    .map((_, g) => g)
+    .sort((a, b) => (choice[b]?.count ?? 0) - (choice[a]?.count ?? 0) || a - b);
+  for (let tried = 0; tried < 8; tried++) {
+    const placed = placeGang(boxes, row, choice, avoid, order);
+    if (typeof placed !== 'number') return placed;
+    if (placed === order[0]) return null;
+    order = [placed, ...order.filter((g) => g !== placed)];
+  }
+  return null;
+}
+
+/** The gang in its boxes, or the group that found no place. */
+function placeGang(
+  boxes: readonly Box[],
+  row: JobRow,
+  choice: readonly (AcceleratorDemand | null)[],
+  avoid: readonly NodeId[],
+  order: readonly number[],
+): { boxes: Box[]; unit: Unit } | number {
   const gang: Gang = { row, avoid, boxes: [...boxes], port: null };
   const { groups, exclusive } = row.demand;
   const tasksOf: Task[][] = groups.map(() => []);
-  const largestFirst = groups
-    .map((_, g) => g)
-    .sort((a, b) => (choice[b]?.count ?? 0) - (choice[a]?.count ?? 0) || a - b);
-  for (const g of largestFirst) {
+  for (const g of order) {
     const tasks = placeGroup(gang, g, choice[g]!);
-    if (!tasks) return null;
+    if (!tasks) return g;
     tasksOf[g] = tasks;
   }
   const tasks = tasksOf.flat().map((task, rank) => ({ rank, ...task }));
