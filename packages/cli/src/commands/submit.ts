@@ -150,7 +150,7 @@ function tellRefused(
   for (const [i, item] of items.entries()) {
     if (item.ok) continue;
     refused += 1;
-    const spot = documents[i]?.spot('') ?? { line: 1, column: 1 };
+    const spot = documents[i]?.spot('', 'value') ?? { line: 1, column: 1 };
     if (refused <= maxProblems)
       cli.note(`muster: ${fileProblemText(file, { ...spot, message: item.problem.detail })}`);
   }

@@ -17,7 +17,10 @@ export function placed(
   return problems.map(({ path, message, code }) => {
     // An unknown field is named in its message already; its pointer would say it twice.
     const unknownAtTop = code === 'unknown-field' && path.lastIndexOf('/') <= 0;
-    return { ...document.spot(path), message: path === '' || unknownAtTop ? message : `${path}: ${message}` };
+    return {
+      ...document.spot(path, code === 'unknown-field' ? 'name' : 'value'),
+      message: path === '' || unknownAtTop ? message : `${path}: ${message}`,
+    };
   });
 }
 

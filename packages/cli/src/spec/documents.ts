@@ -6,7 +6,7 @@ import { type Document, isMap, isScalar, LineCounter, parseAllDocuments, visit }
 import { CliFailure, usage } from '../failure.ts';
 import type { InStream } from '../terminal.ts';
 import { clean } from '../text/clean.ts';
-import { place, type Spot } from './place.ts';
+import { type Part, place, type Spot } from './place.ts';
 
 export const maxFileBytes = 10 * 1024 * 1024;
 const maxAliases = 100;
@@ -15,7 +15,7 @@ const maxDepth = 100;
 export interface SpecDocument {
   readonly value: JobSpecInput;
   /** Where in the file a JSON pointer of this document is written. */
-  readonly spot: (pointer: string) => Spot;
+  readonly spot: (pointer: string, part: Part) => Spot;
 }
 
 export interface FileProblem extends Spot {
@@ -90,7 +90,7 @@ export function parseDocuments(text: string, file: string): SpecDocument[] {
     ]);
   return filled.map((document) => ({
     value: document.toJS({ maxAliasCount: maxAliases }) as JobSpecInput,
-    spot: (pointer) => place(document, pointer, spotAt),
+    spot: (pointer, part) => place(document, pointer, part, spotAt),
   }));
 }
 
@@ -99,7 +99,9 @@ function syntaxProblems(document: Document.Parsed, spotAt: (offset: number) => S
     ...spotAt(error.pos[0]),
     message: syntaxText(error.code, error.message),
   }));
-  if (errors.length > 0) return errors;
+  // What the parser says after its first error on a line is mostly an echo of it.
+  if (errors.length > 0)
+    return errors.filter(({ line }, i) => errors.findIndex((error) => error.line === line) === i);
   const shape = shapeProblems(document, spotAt);
   if (shape.length > 0) return shape;
   try {
@@ -113,6 +115,7 @@ function syntaxProblems(document: Document.Parsed, spotAt: (offset: number) => S
 }
 
 function syntaxText(code: string, message: string): string {
+  if (message.startsWith('Maximum call stack')) return `is nested deeper than ${maxDepth} levels`;
   if (code === 'TAB_AS_INDENT') return 'a tab is used to indent; YAML takes spaces only';
   return message.split('\n')[0] ?? message;
 }

@@ -1,4 +1,4 @@
-// Where in a file a JSON pointer points: at a wrong value its value, at an unknown field its name, at a missing field the
+// Where in a file a JSON pointer points: at a wrong value the value, at an unknown field its name, at a missing field the
 // nearest thing around it.
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type Node } from 'yaml';
 
@@ -7,17 +7,24 @@ export interface Spot {
   readonly column: number;
 }
 
-export function place(document: Document, pointer: string, spotAt: (offset: number) => Spot): Spot {
+export type Part = 'name' | 'value';
+
+export function place(
+  document: Document,
+  pointer: string,
+  part: Part,
+  spotAt: (offset: number) => Spot,
+): Spot {
   let at: Node | null = document.contents;
   let offset = at?.range?.[0] ?? 0;
-  for (const part of pointerParts(pointer)) {
+  for (const key of pointerParts(pointer)) {
     if (isAlias(at)) at = at.resolve(document) ?? null;
-    const next = child(at, part);
+    const next = child(at, key);
     if (next === null) break;
-    offset = next.value?.range?.[0] ?? next.offset;
     at = next.value;
-    // The field's name is what a reader looks for when its value is a block below it.
-    if (isMap(at) || isSeq(at)) offset = at.flow ? offset : next.offset;
+    // A block stands below its name, and the name is what a reader looks for.
+    const isBlock = (isMap(at) || isSeq(at)) && !at.flow;
+    offset = part === 'name' || isBlock ? next.offset : (at?.range?.[0] ?? next.offset);
   }
   return spotAt(offset);
 }

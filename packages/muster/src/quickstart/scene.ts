@@ -3,6 +3,7 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, syml
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultMaxBodyBytes } from '@muster/api';
 import { rememberProfile } from '@muster/cli';
 import { createClient, type MusterClient } from '@muster/client';
@@ -28,6 +29,7 @@ export interface Scene {
 
 const example = join(import.meta.dirname, '..', '..', 'examples', 'allreduce.mjs');
 const portsPerAgent = 10;
+const settleMs = 20_000;
 
 export const machine = {
   devices: [{ kind: 'gpu', count: 2, model: 'H100', memoryMib: 80 * 1024 }],
@@ -59,7 +61,14 @@ export function prepareScene(): Scene {
   const log = fileLog(logFile, 'info', process.stderr);
   const parts: { stop(): Promise<unknown> }[] = [];
 
-  async function start() {
+  let starting: Promise<unknown> = Promise.resolve();
+  const start = () => {
+    const begun = build();
+    starting = begun;
+    return begun;
+  };
+
+  async function build() {
     const database = await openDatabase(undefined, join(dir, 'db'), (line) => log.info({}, line));
     parts.unshift(database);
     const stack = await startStack({
@@ -97,6 +106,8 @@ export function prepareScene(): Scene {
   }
 
   async function strike(): Promise<number[]> {
+    // What is half started cannot be stopped: it is let come to an end first, but not for ever.
+    await Promise.race([starting.catch(() => undefined), sleep(settleMs)]);
     for (const part of parts.splice(0))
       await part.stop().catch((error: unknown) => log.warn({ err: error }, 'while stopping'));
     const left = await endProcessesOf(dir);

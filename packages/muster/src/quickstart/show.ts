@@ -14,6 +14,8 @@ class QuickstartFailure extends Error {
   override readonly name = 'QuickstartFailure';
 }
 
+const interruption = new QuickstartFailure('interrupted');
+
 /** Runs a command as a person would, having printed it as a person would type it. */
 async function muster(scene: Scene, args: readonly string[], expected = 0): Promise<void> {
   say(paint('bold', `$ muster ${args.map(shellWord).join(' ')}`));
@@ -144,7 +146,7 @@ export async function quickstart(): Promise<number> {
   say(paint('bold', 'Muster quickstart'));
   say(`Everything happens in ${scene.dir} and is gone when this ends.`);
   const interrupted = new Promise<never>((_, reject) => {
-    const stop = (): void => reject(new QuickstartFailure('interrupted'));
+    const stop = (): void => reject(interruption);
     process.on('SIGINT', stop);
     process.on('SIGTERM', stop);
     setTimeout(
@@ -156,8 +158,9 @@ export async function quickstart(): Promise<number> {
   try {
     await Promise.race([show(scene, began), interrupted]);
   } catch (error) {
-    tellFailure(scene, error);
-    code = error instanceof QuickstartFailure && error.message === 'interrupted' ? 130 : 1;
+    code = error === interruption ? 130 : 1;
+    if (error === interruption) process.stderr.write('\nquickstart: interrupted; stopping what it started\n');
+    else tellFailure(scene, error);
   }
   const left = await scene.strike();
   if (left.length > 0) {

@@ -1,0 +1,257 @@
+// Whole commands in process: the forms of errors, the exit codes, and what people see.
+import { chmodSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { page, problem, testBench } from './testing/bench.ts';
+import {
+  ended,
+  failed,
+  jobDetail,
+  jobId,
+  jobView,
+  nodeView,
+  now,
+  runIdOf,
+  task,
+} from './testing/sample-views.ts';
+
+const bench = testBench();
+
+test('without arguments the help is the answer', async () => {
+  const { code, stdout, stderr } = await bench.user.run([]);
+  expect(code).toBe(0);
+  expect(stdout).toContain('submit a job and follow it to its end');
+  expect(stderr).toBe('');
+});
+
+test.each([
+  [['sumbit'], 2, `unknown command 'sumbit'; did you mean "submit"? see: muster --help`],
+  [['ps', '--wacth'], 2, `unknown option '--wacth'; did you mean "--watch"? see: muster ps --help`],
+  [['tokens', 'revok', 'x'], 2, `unknown command 'revok'; did you mean "revoke"? see: muster tokens --help`],
+  [
+    ['ps', '-o', 'xml'],
+    2,
+    `option '-o, --output <form>' argument 'xml' is invalid. Allowed choices are table, wide, json, yaml; see: muster ps --help`,
+  ],
+  [['show'], 2, `missing required argument 'job'; see: muster show --help`],
+  [['submit'], 2, `required option '-f, --file <file>' not specified; see: muster submit --help`],
+  [
+    ['ps'],
+    2,
+    'no server is configured; start one here with "muster up", or log in to one with "muster login URL"',
+  ],
+  [['help', 'exit-code'], 2, 'there is no help for "exit-code"; did you mean "exit-codes"?'],
+])('%j ends with %i and one line', async (args, code, line) => {
+  expect(await bench.user.run(args)).toEqual({ code, stdout: '', stderr: `muster: ${line}\n` });
+});
+
+test('the exit codes are a table anybody can read', async () => {
+  const { stdout } = await bench.user.run(['help', 'exit-codes']);
+  for (const code of ['0', '1', '2', '3', '130', '141'])
+    expect(stdout).toMatch(new RegExp(`^ +${code}  `, 'm'));
+});
+
+test('a server that is not there ends with 3 and says what to do', async () => {
+  bench.logIn();
+  await bench.server.stop();
+  const { code, stderr } = await bench.user.run(['ps']);
+  expect(code).toBe(3);
+  expect(stderr).toMatch(
+    /^muster: cannot reach http:\/\/127\.0\.0\.1:\d+: nothing listens there; start a server with "muster up".*\n$/,
+  );
+});
+
+test('a refusal ends with 1, in one line, without a stack unless it is asked for', async () => {
+  bench.logIn();
+  bench.server.on('GET /v1/whoami', problem('unauthenticated', 401, 'the token is not valid'));
+  expect(await bench.user.run(['whoami'])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'muster: the token is not valid; run "muster login URL" with a token that is valid\n',
+  });
+  expect((await bench.user.run(['whoami'], { env: { MUSTER_DEBUG: '1' } })).stderr).toContain('MusterError');
+});
+
+test('an empty system says what to do next', async () => {
+  bench.logIn();
+  bench.server.on('GET /v1/jobs', page([])).on('GET /v1/nodes', page([]));
+  expect((await bench.user.run(['ps'])).stdout).toContain('muster run --gpus 1');
+  expect((await bench.user.run(['ps', '--name', 'x'])).stdout).toBe('No job fits.\n');
+  expect((await bench.user.run(['nodes'])).stdout).toContain('muster nodes token');
+});
+
+test('ps shows what has not ended and what ended within the hour', async () => {
+  bench.logIn();
+  const old = jobView({ ...ended(), id: jobId('c'), endedAt: new Date(now - 7_200_000).toISOString() });
+  bench.server.on('GET /v1/jobs', ({ query }) =>
+    query.get('state') === 'ended'
+      ? page([jobView({ ...failed(3), id: jobId('b') }), old])
+      : page([jobView()]),
+  );
+  const { stdout } = await bench.user.run(['ps'], { nowMs: now });
+  expect(stdout).toBe(
+    [
+      'JOB                     NAME   STATE    SIZE   TIME  PROJECT  BY   SUBMITTED  REASON',
+      `${jobId('b')}  train  failed   1     1m20s  default  ada  1m40s ago  exited with code 3 (rank 0)`,
+      `${jobId('a')}  train  running  1     1m30s  default  ada  1m40s ago`,
+      '',
+    ].join('\n'),
+  );
+});
+
+test('json is what the API said, and the flag may stand before or after the command', async () => {
+  bench.logIn();
+  bench.server.on('GET /v1/nodes/gpu-1', { json: nodeView() });
+  expect(JSON.parse((await bench.user.run(['nodes', 'gpu-1', '-o', 'json'])).stdout)).toEqual(nodeView());
+  expect(JSON.parse((await bench.user.run(['-o', 'json', 'nodes', 'gpu-1'])).stdout)).toEqual(nodeView());
+  expect((await bench.user.run(['nodes', 'gpu-1', '-o', 'yaml'])).stdout).toContain('name: gpu-1\n');
+});
+
+test('a table fits the terminal and is coloured there alone', async () => {
+  bench.logIn();
+  bench.server.on(
+    'GET /v1/nodes',
+    page([
+      nodeView({ drain: { by: 'ada', reason: 'a fan that makes a noise like a small plane', since: '' } }),
+    ]),
+  );
+  const { stdout } = await bench.user.run(['nodes'], { tty: true, columns: 70, nowMs: now });
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours are what is looked for
+  const plain = stdout.replace(/\x1b\[\d+m/g, '');
+  expect(plain).not.toBe(stdout);
+  for (const line of plain.split('\n')) expect(line.length).toBeLessThanOrEqual(70);
+  const coloured = (await bench.user.run(['nodes', '--no-color'], { tty: true, columns: 70, nowMs: now }))
+    .stdout;
+  expect(coloured).toBe(plain);
+});
+
+test('show tells where every task runs and what it came to', async () => {
+  bench.logIn();
+  const run = {
+    id: runIdOf(jobId('a')),
+    job: jobId('a'),
+    attempt: 1,
+    state: 'running' as const,
+    epoch: 1,
+    plannedAt: '',
+    startedAt: task.startedAt,
+    endedAt: null,
+    unknownSince: null,
+    result: null,
+    tasks: [task],
+  };
+  bench.server.on(`GET /v1/jobs/${jobId('a')}`, { json: jobDetail({ runs: [run], run: run.id }) });
+  const { stdout } = await bench.user.run(['show', jobId('a')], { nowMs: now });
+  expect(stdout).toContain('Attempt 1  running  1m30s');
+  expect(stdout).toContain('     0  gpu-1  0,1          4   16GiB  running  1m30s');
+  expect(stdout).toContain('Command     python train.py');
+});
+
+test('a unique start of an id or a name is enough, and several are listed', async () => {
+  bench.logIn();
+  const [first, second] = [
+    jobView({ id: jobId('ab'), name: 'one' }),
+    jobView({ id: jobId('ac'), name: 'two' }),
+  ];
+  bench.server.on('GET /v1/jobs', ({ query }) =>
+    page([first, second].filter(({ name }) => (query.get('name') ?? name) === name)),
+  );
+  bench.server.on(`GET /v1/jobs/${first.id}/why`, {
+    json: { job: first.id, state: 'running', sequence: 1, verdict: null, text: 'runs' },
+  });
+  for (const word of [first.id.slice(0, -7), first.id.slice(4, -7), 'one']) {
+    const { code, stdout } = await bench.user.run(['why', word]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${first.id} is running; runs\n` });
+  }
+  expect((await bench.user.run(['why', 'job_01k9zzzzza'])).stderr).toBe(
+    `muster: "job_01k9zzzzza" fits several jobs: ${first.id} (one, running), ${second.id} (two, running); give more of the id\n`,
+  );
+  expect((await bench.user.run(['why', 'three'])).stderr).toContain('there is no job "three"');
+});
+
+test('wait ends with the code of the first given job that did not succeed', async () => {
+  bench.logIn();
+  bench.server.on(`GET /v1/jobs/${jobId('a')}`, { json: jobDetail(ended()) });
+  bench.server.on(`GET /v1/jobs/${jobId('b')}`, { json: jobDetail({ ...failed(42), id: jobId('b') }) });
+  expect((await bench.user.run(['wait', jobId('a')])).code).toBe(0);
+  expect((await bench.user.run(['wait', jobId('a'), jobId('b')])).code).toBe(42);
+});
+
+test('login verifies the token from stdin and keeps it privately; two profiles stand side by side', async () => {
+  const who = {
+    token: 'tok_1',
+    name: 'ada',
+    principal: 'ada',
+    role: 'member',
+    project: 'research',
+    expiresAt: null,
+  };
+  bench.server.on('GET /v1/whoami', ({ headers }) =>
+    headers.authorization === 'Bearer good'
+      ? { json: who }
+      : problem('unauthenticated', 401, 'the token is not valid'),
+  );
+  expect((await bench.user.run(['login', bench.server.url], { stdin: 'bad\n' })).code).toBe(1);
+  expect((await bench.user.run(['profiles'])).stdout).toContain('There is none yet');
+  const { stdout } = await bench.user.run(['login', bench.server.url, '--profile', 'prod'], {
+    stdin: 'good\n',
+  });
+  expect(stdout).toBe(`Logged in to ${bench.server.url} as ada (member of research).\n`);
+  expect(statSync(bench.user.config).mode & 0o777).toBe(0o600);
+  await bench.user.run(['login', bench.server.url, '--profile', 'second'], { stdin: 'good\n' });
+  expect((await bench.user.run(['profiles', 'list'])).stdout).toContain('*  second');
+  await bench.user.run(['profiles', 'use', 'prod']);
+  expect(readFileSync(bench.user.config, 'utf8')).toContain('current: prod');
+});
+
+test('an unreadable file and a config others can read are told in one line with 2', async () => {
+  bench.logIn();
+  expect(await bench.user.run(['submit', '-f', join(bench.user.home, 'none.yaml')])).toMatchObject({
+    code: 2,
+    stderr: `muster: cannot read ${join(bench.user.home, 'none.yaml')}: there is no such file\n`,
+  });
+  chmodSync(bench.user.config, 0o644);
+  expect((await bench.user.run(['ps'])).stderr).toBe(
+    `muster: ${bench.user.config} holds tokens and other users can read it; run: chmod 600 ${bench.user.config}\n`,
+  );
+});
+
+test('names and reasons of others cannot touch the terminal', async () => {
+  bench.logIn();
+  const evil = jobView({
+    state: 'queued',
+    startedAt: null,
+    reason: 'waits: \x1b]0;pwned\x07no \u202eroom',
+    submittedBy: 'eve\x1b[2J',
+  });
+  bench.server.on('GET /v1/jobs', ({ query }) => page(query.get('state') === 'ended' ? [] : [evil]));
+  const { stdout } = await bench.user.run(['ps'], { tty: true, columns: 140, nowMs: now });
+  expect(stdout).not.toMatch(/pwned|\u202e|\[2J/);
+  expect(stdout).toContain('no room');
+});
+
+test('the version of the program is told without a server', async () => {
+  expect((await bench.user.run(['version'])).stdout).toBe(
+    'client  1.2.3  commit abc  schema 4\nserver  not reached\n',
+  );
+  expect((await bench.user.run(['--version'])).stdout).toBe('1.2.3\n');
+});
+
+test('completion knows commands, flags, choices and what the server has', async () => {
+  bench.logIn();
+  bench.server.on('GET /v1/jobs', page([jobView()])).on('GET /v1/nodes', page([nodeView()]));
+  const words = async (...typed: string[]): Promise<string[]> =>
+    (await bench.user.run(['__complete', '--', ...typed])).stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => line.split('\t')[0] ?? '');
+  expect(await words('su')).toEqual(['submit']);
+  expect(await words('ps', '--st')).toEqual(['--state']);
+  expect(await words('ps', '-o', '')).toEqual(['table', 'wide', 'json', 'yaml']);
+  expect(await words('logs', 'job_')).toEqual([jobId('a')]);
+  expect(await words('nodes', '')).toEqual(['lost', 'remove', 'token', 'gpu-1']);
+  expect(await words('profiles', 'use', '')).toEqual(['default']);
+  expect(await words('run', '--', 'py')).toEqual([]);
+  for (const shell of ['bash', 'zsh', 'fish'])
+    expect((await bench.user.run(['completion', shell])).stdout).toContain('muster __complete');
+});

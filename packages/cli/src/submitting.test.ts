@@ -1,0 +1,148 @@
+// run and submit against a fake server: what is sent, what is printed, and what Ctrl-C does.
+import type { ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import { problem, testBench } from './testing/bench.ts';
+import { failed, jobDetail, jobId, jobView } from './testing/sample-views.ts';
+
+const bench = testBench();
+
+const sse = (event: string, data: unknown): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+
+function stream(...messages: string[]) {
+  return () => (response: ServerResponse) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.end(messages.join(''));
+  };
+}
+
+test('run submits, prints the output and ends with the code of the job', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/jobs', { status: 201, json: { id: jobId('a'), repeated: false } });
+  bench.server.on(`GET /v1/jobs/${jobId('a')}`, { json: jobDetail(failed(7)) });
+  bench.server.on(
+    `GET /v1/jobs/${jobId('a')}/logs`,
+    stream(
+      sse('output', { rank: 0, offset: 0, data: btoa('hello\x1b]0;x\x07\n') }),
+      sse('end', { exit: null }),
+    ),
+  );
+  const { code, stdout, stderr } = await bench.user.run([
+    'run',
+    '--gpus',
+    '2',
+    '--',
+    'python',
+    'train.py',
+    '--lr',
+    '1',
+  ]);
+  expect(code).toBe(7);
+  // Not a terminal: the bytes as they are.
+  expect(stdout).toBe('hello\x1b]0;x\x07\n');
+  expect(stderr).toContain(`-- ${jobId('a')} submitted`);
+  expect(stderr).toContain('failed after 1m20s: exited with code 7 (rank 0)');
+  expect(JSON.parse(bench.server.to('POST /v1/jobs')[0]?.body ?? '')).toEqual({
+    name: 'python',
+    command: ['python', 'train.py', '--lr', '1'],
+    workdir: '/work',
+    resources: { accelerators: { count: 2 } },
+  });
+});
+
+test('run --detach prints the id alone on stdout', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/jobs', { status: 201, json: { id: jobId('a'), repeated: false } });
+  expect(await bench.user.run(['run', '-d', 'true'])).toEqual({
+    code: 0,
+    stdout: `${jobId('a')}\n`,
+    stderr: '',
+  });
+});
+
+test('what the server refuses is told by the flag that said it', async () => {
+  bench.logIn();
+  const errors = [
+    { path: '/tier', code: 'invalid-field', message: 'there is no tier "gold"', value: 'gold' },
+  ];
+  bench.server.on('POST /v1/jobs', problem('unknown-tier', 422, 'there is no tier "gold"', errors));
+  const { code, stderr } = await bench.user.run(['run', '--tier', 'gold', 'true']);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'muster: --tier: there is no tier "gold"\n' });
+});
+
+test('Ctrl-C while submitting prints the key with which to find out', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/jobs', () => {
+    bench.user.interrupt();
+    return () => {};
+  });
+  const { code, stderr } = await bench.user.run(['run', '--', 'true']);
+  expect(code).toBe(130);
+  const key = bench.server.to('POST /v1/jobs')[0]?.headers['idempotency-key'];
+  expect(key).toMatch(/^[0-9a-f-]{36}$/);
+  expect(stderr).toBe(
+    `muster: interrupted while submitting, so the job may or may not have been taken; idempotency key ${key}: run the same command with --key ${key} to find out, which never makes a second job\n`,
+  );
+});
+
+test('Ctrl-C while following lets the job go on; a second one cancels it', async () => {
+  bench.logIn();
+  let cancelled = false;
+  bench.server.on('POST /v1/jobs', { status: 201, json: { id: jobId('a'), repeated: false } });
+  bench.server.on(`POST /v1/jobs/${jobId('a')}/cancel`, () => {
+    cancelled = true;
+    return { json: jobView({ state: 'stopping' }) };
+  });
+  let looks = 0;
+  bench.server.on(`GET /v1/jobs/${jobId('a')}`, () => {
+    // The first look finds it waiting; both Ctrl-C come soon after.
+    looks += 1;
+    if (looks === 1) for (const afterMs of [30, 80]) setTimeout(() => bench.user.interrupt(), afterMs);
+    return { json: jobDetail(cancelled ? failed(143) : { state: 'queued', startedAt: null }) };
+  });
+  const { code, stderr } = await bench.user.run(['run', '--', 'true']);
+  expect(code).toBe(130);
+  expect(cancelled).toBe(true);
+  expect(stderr).toContain('goes on; Ctrl-C again within 5 s cancels it');
+  expect(stderr).toContain(`-- cancelling ${jobId('a')}`);
+});
+
+test('submit tells mistakes with their place and sends nothing', async () => {
+  bench.logIn();
+  const text = 'command: [a]\nresources: { gpu: 1 }\n';
+  const { code, stdout, stderr } = await bench.user.run(['submit', '-f', '-'], { stdin: text });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^muster: stdin:2:14: \/resources\/gpu: unknown field "gpu"/);
+  expect(bench.server.requests).toEqual([]);
+});
+
+test('submit maps a refusal of the bench.server to its place in the file', async () => {
+  bench.logIn();
+  const errors = [
+    { path: '/project', code: 'invalid-field', message: 'there is no project "x"', value: 'x' },
+  ];
+  bench.server.on('POST /v1/jobs', problem('unknown-project', 422, 'there is no project "x"', errors));
+  const { stderr } = await bench.user.run(['submit', '-f', '-'], { stdin: 'command: [a]\nproject: x\n' });
+  expect(stderr).toBe('muster: stdin:2:10: /project: there is no project "x"\n');
+});
+
+test('several documents go in one batch, after each kind was tried, with keys of their own', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/jobs', { json: { valid: true } });
+  bench.server.on('POST /v1/jobs/batch', {
+    json: {
+      items: [
+        { ok: true, id: 'job_1', repeated: false },
+        { ok: true, id: 'job_2', repeated: false },
+      ],
+    },
+  });
+  const { code, stdout } = await bench.user.run(['submit', '-f', '-', '--key', 'k'], {
+    stdin: 'command: [a]\n---\ncommand: [b]\n',
+  });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'job_1\njob_2\n' });
+  expect(bench.server.to('POST /v1/jobs').map(({ query }) => query.get('dryRun'))).toEqual(['true']);
+  expect(JSON.parse(bench.server.to('POST /v1/jobs/batch')[0]?.body ?? '').jobs).toEqual([
+    { key: 'k-1', spec: { command: ['a'] } },
+    { key: 'k-2', spec: { command: ['b'] } },
+  ]);
+});
