@@ -24,8 +24,8 @@ type Message<T extends AgentMessage['type']> = Extract<AgentMessage, { type: T }
 type Unnumbered = ServerMessage extends infer M ? (M extends { n: number } ? Omit<M, 'n'> : never) : never;
 
 export class FakeServer {
-  readonly #http = createServer((request, response) => void this.#enrol(request, response));
-  readonly #sockets = new WebSocketServer({ server: this.#http, path: '/v1/agents/connect' });
+  #http = createServer();
+  #sockets = new WebSocketServer({ noServer: true });
   readonly got: AgentMessage[] = [];
   readonly observed: Observation[] = [];
   readonly problems: string[] = [];
@@ -44,8 +44,10 @@ export class FakeServer {
   connections = 0;
   url = '';
 
-  async listen(): Promise<void> {
-    await new Promise<void>((resolve) => this.#http.listen(0, '127.0.0.1', resolve));
+  async listen(port = 0): Promise<void> {
+    this.#http = createServer((request, response) => void this.#enrol(request, response));
+    this.#sockets = new WebSocketServer({ server: this.#http, path: '/v1/agents/connect' });
+    await new Promise<void>((resolve) => this.#http.listen(port, '127.0.0.1', resolve));
     this.url = `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`;
     this.#sockets.on('connection', (socket) => this.#accept(socket));
   }

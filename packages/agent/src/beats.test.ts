@@ -1,0 +1,118 @@
+import type { Observation, RunId } from '@muster/model';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Beats } from './beats.ts';
+import { Reports } from './reports.ts';
+
+const run = 'run_000000000000000000_1' as RunId;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function beating(beatMs = 5000) {
+  const sent: (readonly RunId[])[] = [];
+  const state = { keys: [] as RunId[], silent: 0 };
+  const beats = new Beats(beatMs, {
+    keys: () => [...state.keys],
+    send: (_beat, keys) => sent.push(keys),
+    nowMs: () => Date.now(),
+    silent: () => state.silent++,
+  });
+  return { beats, sent, state };
+}
+
+describe('beats', () => {
+  it('go at once, and then every so often after the one before was sent', () => {
+    const { beats, sent } = beating();
+    expect(sent).toHaveLength(1);
+    vi.advanceTimersByTime(1000);
+    beats.renewed(1, 5000);
+    vi.advanceTimersByTime(3999);
+    expect(sent).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    expect(sent).toHaveLength(2);
+  });
+
+  it('asked for while one is in flight are one, right after its answer, with all keys of then', () => {
+    const { beats, sent, state } = beating();
+    state.keys.push(run);
+    beats.now();
+    beats.now();
+    expect(sent).toEqual([[]]);
+    expect(beats.renewed(1, 5000)).toMatchObject({ keys: [] });
+    vi.advanceTimersByTime(1);
+    expect(sent).toEqual([[], [run]]);
+    expect(beats.renewed(2, 5000)).toMatchObject({ keys: [run] });
+  });
+
+  it('count from when they were sent, and each is answered once', () => {
+    const { beats } = beating();
+    const sentMs = Date.now();
+    vi.advanceTimersByTime(700);
+    expect(beats.renewed(7, 5000)).toBeNull();
+    expect(beats.renewed(1, 5000)).toEqual({ keys: [], sentMs });
+    expect(beats.renewed(1, 5000)).toBeNull();
+  });
+
+  it('that are not answered end the connection', () => {
+    const { state } = beating(5000);
+    vi.advanceTimersByTime(10_000);
+    expect(state.silent).toBe(1);
+  });
+
+  it('end with the connection', () => {
+    const { beats, sent } = beating();
+    beats.now();
+    beats.renewed(1, 5000);
+    beats.stop();
+    vi.advanceTimersByTime(60_000);
+    expect(sent).toHaveLength(1);
+  });
+});
+
+describe('reports', () => {
+  const started = (rank: number): Observation => ({ kind: 'started', run, rank, pid: 1 });
+
+  it('carry together what happened together, and are told when they arrived', () => {
+    const acknowledged: Observation[] = [];
+    const sent: [number, readonly Observation[]][] = [];
+    const reports = new Reports((items) => acknowledged.push(...items));
+    reports.add(started(0));
+    reports.connected((report, items) => sent.push([report, items]));
+    reports.add(started(1));
+    vi.advanceTimersByTime(1);
+    expect(sent).toEqual([[1, [started(0), started(1)]]]);
+    reports.onReported(9);
+    expect(acknowledged).toEqual([]);
+    reports.onReported(1);
+    reports.onReported(1);
+    expect(acknowledged).toEqual([started(0), started(1)]);
+  });
+
+  it('go again on the next connection, in order, with a new number', () => {
+    const sent: [number, readonly Observation[]][] = [];
+    const reports = new Reports(() => {});
+    const send = (report: number, items: readonly Observation[]) => void sent.push([report, items]);
+    reports.connected(send);
+    reports.add(started(0));
+    vi.advanceTimersByTime(1);
+    reports.disconnected();
+    reports.add(started(1));
+    vi.advanceTimersByTime(1);
+    reports.connected(send);
+    vi.advanceTimersByTime(1);
+    expect(sent.slice(1)).toEqual([[2, [started(0), started(1)]]]);
+  });
+
+  it('stay below the size of a message', () => {
+    const sent: number[] = [];
+    const reports = new Reports(() => {});
+    for (let rank = 0; rank < 4500; rank++) reports.add(started(rank));
+    reports.connected((_report, items) => sent.push(items.length));
+    vi.advanceTimersByTime(1);
+    expect(sent).toEqual([2000, 2000, 500]);
+  });
+});

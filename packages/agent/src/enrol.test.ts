@@ -1,0 +1,81 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runAgent } from './agent.ts';
+import { enrolAgent, serverUrl } from './enrol.ts';
+import { readIdentity } from './identity.ts';
+import { openStateDir } from './state-dir.ts';
+import { until } from './testing/until.ts';
+import { makeWorld, type World } from './testing/world.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await makeWorld();
+});
+afterEach(() => world.clean());
+
+const other = (): string => join(world.dir, 'other');
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+describe('enrolment', () => {
+  it('keeps the key in a file that only its owner reads', () => {
+    const dir = openStateDir(world.dir);
+    expect(statSync(join(dir.private, 'identity.json')).mode & 0o777).toBe(0o600);
+    expect(statSync(dir.private).mode & 0o777).toBe(0o700);
+    expect(readIdentity(dir)).toMatchObject({ node: world.node, name: 'n1', server: world.server.url });
+  });
+
+  it.each([
+    [{ token: 'wrong' }, 'unauthenticated', /does not accept this enrolment token/],
+    [{ name: 'taken' }, 'already-exists', /already has a node named taken/],
+    [{ name: 'Not A Name' }, 'invalid-field', /is not a node name/],
+    [{ server: 'nowhere' }, 'invalid-field', /is not a server address/],
+    [{ server: 'ftp://x' }, 'invalid-field', /must begin with http/],
+    [{ server: 'http://127.0.0.1:1' }, 'unavailable', /cannot reach http:\/\/127.0.0.1:1/],
+    [{ caFile: '/no/such/ca.pem' }, 'unavailable', /\/no\/such\/ca.pem cannot be read/],
+  ])('with %o fails with a sentence, and can be tried again', async (parts, code, message) => {
+    const right = { server: world.server.url, token: world.server.token, name: 'n2', dir: other() };
+    const failed = enrolAgent({ ...right, ...parts });
+    await expect(failed).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+    expect(await enrolAgent(right)).toMatchObject({ name: 'n2' });
+  });
+
+  it('refuses a directory that has an identity already', async () => {
+    const again = enrolAgent({
+      server: world.server.url,
+      token: world.server.token,
+      name: 'n2',
+      dir: world.dir,
+    });
+    await expect(again).rejects.toMatchObject({ code: 'already-exists' });
+  });
+
+  it('comes before running', async () => {
+    const running = runAgent({ server: world.server.url, dir: other(), log: silent });
+    await expect(running).rejects.toMatchObject({
+      code: 'not-found',
+      message: expect.stringContaining('not enrolled'),
+    });
+  });
+
+  it('keeps a path that stands before ours, as behind a proxy', () => {
+    expect(String(serverUrl('https://x.org/muster/', '/v1/enrol'))).toBe('https://x.org/muster/v1/enrol');
+    expect(String(serverUrl('https://x.org', '/v1/agents/connect', true))).toBe(
+      'wss://x.org/v1/agents/connect',
+    );
+  });
+});
+
+describe('an agent whose server is away', () => {
+  it('says so once and connects when it comes back', async () => {
+    const { port } = new URL(world.server.url);
+    await world.server.close();
+    await world.agent();
+    const warnings = () => world.log.filter((line) => line.startsWith('warn not connected'));
+    await until('it said so', () => warnings()[0]);
+    await world.server.listen(Number(port));
+    await world.server.welcomed();
+    expect(warnings()).toHaveLength(1);
+    expect(warnings()[0]).toMatch(/ECONNREFUSED.*trying again until it works/);
+  });
+});
