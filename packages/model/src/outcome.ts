@@ -79,6 +79,9 @@ export interface Failures {
 
 export const noFailures: Failures = { user: 0, outOfMemory: 0, infrastructure: 0 };
 
+/** The reason's code of a run of which nothing was ever sent to a node: nothing is charged for it. */
+export const neverStarted = 'never-started';
+
 export type AfterRun =
   | { readonly kind: 'end'; readonly result: JobResult; readonly failures: Failures }
   | {
@@ -107,6 +110,7 @@ export function afterRun(
     case 'out-of-memory':
       return charge('outOfMemory');
     case 'infrastructure':
+      if (result.reason.code === neverStarted) return { kind: 'retry', failures, delayMs: 0, avoid };
       return charge('infrastructure');
   }
   function charge(budget: keyof Failures): AfterRun {

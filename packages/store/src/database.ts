@@ -85,6 +85,12 @@ export class Database {
     }
   }
 
+  /** A write that no event tells of. Throws CommitUnknown, as every write may. */
+  async change<Row>(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+    const { value } = await this.write((tx) => tx.query<Row>(statement, values), { anySequence: true });
+    return value;
+  }
+
   /** Several reads of one moment. */
   async snapshot<T>(body: (reader: Reader) => Promise<T>): Promise<T> {
     return this.#connected(async (client) => {
@@ -195,7 +201,7 @@ function isRedo(error: unknown): boolean {
 }
 
 function poolConfig(options: DatabaseOptions, timeoutMs: number): pg.PoolConfig {
-  return {
+  const config = {
     connectionString: options.url,
     max: options.maxConnections ?? 12,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5000,
@@ -205,7 +211,12 @@ function poolConfig(options: DatabaseOptions, timeoutMs: number): pg.PoolConfig 
     pipeline: true,
     application_name: 'muster',
     types: { getTypeParser },
-  } as pg.PoolConfig;
+    async onConnect(client: pg.Client) {
+      // For reads outside a transaction; through a pooler it may be lost, and then the client's own timeout is left.
+      await client.query(`SET statement_timeout = ${timeoutMs}`);
+    },
+  };
+  return config as unknown as pg.PoolConfig;
 }
 
 /** Our bigints are times, counters and amounts below 2^53. */

@@ -127,7 +127,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
       for (const settled of await done.push(items)) resultOf(settled);
     },
     nodeKey: (node) => nodeReads.nodeKey(database, node),
-    createEnrolment: (enrolment) => admin.createEnrolment(database, enrolment),
+    createEnrolment: (enrolment) => looked(admin.createEnrolment(database, enrolment)),
     enrol: (request) => known(admin.enrol(database, request)),
     hello: (message) => known(hello(database, message)),
     async renew(renewal) {
@@ -153,10 +153,10 @@ function storeOn(database: Database, hints: Hints): PgStore {
     frozen: () => nodeReads.frozen(database),
     acquireLease: (server, leaseMs, deadEpoch) =>
       looked(leadership.acquireLease(database, server, leaseMs, deadEpoch)),
-    renewLease: (server, epoch, leaseMs) => leadership.renewLease(database, server, epoch, leaseMs),
-    releaseLease: (server, epoch) => leadership.releaseLease(database, server, epoch),
+    renewLease: (server, epoch, leaseMs) => looked(leadership.renewLease(database, server, epoch, leaseMs)),
+    releaseLease: (server, epoch) => looked(leadership.releaseLease(database, server, epoch)),
     leader: () => leadership.leader(database),
-    announceServer: (server) => leadership.announceServer(database, server),
+    announceServer: (server) => looked(leadership.announceServer(database, server)),
     serverOfNode: (node) => leadership.serverOfNode(database, node),
     eventsSince: (sequence, limit) => log.eventsSince(database, sequence, limit),
     head: () => log.head(database),
@@ -173,15 +173,15 @@ function storeOn(database: Database, hints: Hints): PgStore {
     policy: () => identity.policy(database),
     createProject: (path, by) => known(identity.createProject(database, path, by)),
     projects: (scope) => identity.projects(database, scope),
-    createToken: (token) => identity.createToken(database, token),
+    createToken: (token) => looked(identity.createToken(database, token)),
     tokenByHash: (hash) => identity.tokenByHash(database, hash),
     tokens: () => identity.tokens(database),
-    revokeToken: (token) => identity.revokeToken(database, token),
+    revokeToken: (token) => looked(identity.revokeToken(database, token)),
     audit: (entries) => looked(audit(database, entries)),
     auditSince: (after, limit) => auditSince(database, after, limit),
     verifyAudit: () => verifyAudit(database),
     async newLogId() {
-      const [row] = await database.query<{ logId: string }>(newLogText);
+      const [row] = await looked(database.change<{ logId: string }>(newLogText));
       return row?.logId as string;
     },
   };

@@ -54,7 +54,7 @@ VALUES ($1, $2, $3, $4, $5, now_ms(), $6, $7)`,
 
 export async function createToken(database: Database, token: NewToken): Promise<void> {
   const { id, name, hash, role, project, by, expiresMs } = token;
-  await database.query(insertToken, [id, name, hash, role, project, by, expiresMs]);
+  await database.change(insertToken, [id, name, hash, role, project, by, expiresMs]);
 }
 
 const tokenColumns = `id, name, role, project, created_ms AS "createdMs", created_by AS "createdBy",
@@ -92,5 +92,5 @@ export async function tokens(database: Database): Promise<readonly TokenRow[]> {
 }
 
 export async function revokeToken(database: Database, id: TokenId): Promise<boolean> {
-  return (await database.query(revoke, [id])).length > 0;
+  return (await database.change(revoke, [id])).length > 0;
 }

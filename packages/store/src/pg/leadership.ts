@@ -64,11 +64,11 @@ export async function renewLease(
   epoch: number,
   leaseMs: number,
 ): Promise<boolean> {
-  return (await database.query(renew, [server, epoch, leaseMs])).length > 0;
+  return (await database.change(renew, [server, epoch, leaseMs])).length > 0;
 }
 
 export async function releaseLease(database: Database, server: ServerId, epoch: number): Promise<void> {
-  await database.query(release, [server, epoch]);
+  await database.change(release, [server, epoch]);
 }
 
 const announce = {
@@ -84,7 +84,7 @@ SELECT s.info FROM node n JOIN server s ON s.id = n.server WHERE n.id = $1 AND n
 };
 
 export async function announceServer(database: Database, server: ServerInfo): Promise<void> {
-  await database.query(announce, [server.id, JSON.stringify(server)]);
+  await database.change(announce, [server.id, JSON.stringify(server)]);
 }
 
 export async function serverOfNode(database: Database, node: NodeId): Promise<ServerInfo | null> {

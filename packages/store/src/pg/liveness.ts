@@ -1,13 +1,13 @@
 // Silence and loss of nodes. Silence is only a doubt: runs become unknown and keep everything. Loss is proof that what
 // ran there is over: the lease ran out by database time (expire), or an operator says the machine is gone.
-import type { NodeId, RunId } from '@muster/model';
+import type { NodeId, Reason } from '@muster/model';
 import type { ExpireItem, NodeSession, Outcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { loseRun, silenceNode, tasksOn } from '../rules/node-rules.ts';
 import { Changes } from '../rules/records.ts';
 import { isOver } from '../rules/run-rules.ts';
 import { applyChanges } from './apply.ts';
-import { type LoadedNodes, leaveNode, lockNodesWithRuns, type NodeRecord } from './nodes.ts';
+import { type LoadedNodes, leaveNodes, lockNodesWithRuns, type NodeRecord } from './nodes.ts';
 
 export async function silence(database: Database, { node, session }: NodeSession): Promise<void> {
   await database.write(
@@ -51,16 +51,12 @@ export async function silenceOverdue(
 }
 
 async function silenceNodes(tx: Tx, locked: LoadedNodes, ids: readonly NodeId[]): Promise<NodeId[]> {
+  const nodes = ids.flatMap((id) => locked.nodes.get(id) ?? []);
+  const silent = await leaveNodes(tx, nodes, () => ({ kind: 'silence', nowMs: tx.nowMs }));
   const changes = new Changes(tx.nowMs);
-  const silent: NodeId[] = [];
-  for (const id of ids) {
-    const node = locked.nodes.get(id);
-    if (!node || !(await leaveNode(tx, node, { kind: 'silence', nowMs: tx.nowMs }))) continue;
-    silent.push(id);
-    silenceNode(changes, id, locked.runsOn(id));
-  }
+  for (const node of silent) silenceNode(changes, node, locked.runsOn(node.id));
   await applyChanges(tx, changes);
-  return silent;
+  return silent.map((node) => node.id);
 }
 
 const frozenText = { name: 'frozen-now', text: 'SELECT cluster FROM frozen WHERE until_ms > now_ms()' };
@@ -78,16 +74,14 @@ export async function expire(
         items.map((item) => item.node),
       );
       const frozen = new Set((await tx.query<{ cluster: string }>(frozenText)).map((row) => row.cluster));
-      const changes = new Changes(tx.nowMs);
-      const expired: NodeId[] = [];
-      for (const item of items) {
+      const due = items.flatMap((item) => {
         const node = locked.nodes.get(item.node);
-        if (!node || frozen.has(node.cluster) || !isDue(tx.nowMs, node, locked, item)) continue;
-        await expireNode(tx, changes, node, locked, item.runs);
-        expired.push(node.id);
-      }
-      await applyChanges(tx, changes);
-      return expired;
+        return node && !frozen.has(node.cluster) && isDue(tx.nowMs, node, locked, item)
+          ? [{ node, item }]
+          : [];
+      });
+      await expireNodes(tx, locked, due);
+      return due.map(({ node }) => node.id);
     },
     { fenced: true },
   );
@@ -109,26 +103,34 @@ function isDue(nowMs: number, node: NodeRecord, locked: LoadedNodes, item: Expir
   });
 }
 
-async function expireNode(
+async function expireNodes(
   tx: Tx,
-  changes: Changes,
-  node: NodeRecord,
   locked: LoadedNodes,
-  ids: readonly RunId[],
+  due: readonly { readonly node: NodeRecord; readonly item: ExpireItem }[],
 ): Promise<void> {
-  for (const id of ids) {
-    const run = locked.loaded.runs.get(id);
-    if (run) loseRun(changes, node, run);
+  const changes = new Changes(tx.nowMs);
+  for (const { node, item } of due) {
+    for (const id of item.runs) {
+      const run = locked.loaded.runs.get(id);
+      if (run) loseRun(changes, node, run);
+    }
   }
-  const left = locked.runsOn(node.id).some((run) => tasksOn(run, node.id).some((task) => !isOver(task)));
-  if (node.state.state === 'ready') {
-    // Its lease ran out before anybody called it silent.
-    await leaveNode(tx, node, { kind: 'silence', nowMs: tx.nowMs });
-    silenceNode(changes, node.id, locked.runsOn(node.id));
-  } else if (!left) {
-    const reason = { code: 'lease-expired', message: `node ${node.name} stopped renewing its lease` };
-    await leaveNode(tx, node, { kind: 'lose', reason, nowMs: tx.nowMs });
-  }
+  // A lease can run out before anybody called the node silent; it is lost once it is silent and nothing is left.
+  const nodes = due.map(({ node }) => node);
+  const ready = nodes.filter((node) => node.state.state === 'ready');
+  await leaveNodes(tx, ready, () => ({ kind: 'silence', nowMs: tx.nowMs }));
+  for (const node of ready) silenceNode(changes, node, locked.runsOn(node.id));
+  const empty = nodes.filter((node) => node.state.state !== 'ready' && !holdsTasks(locked, node.id));
+  await leaveNodes(tx, empty, (node) => ({ kind: 'lose', reason: leaseExpired(node), nowMs: tx.nowMs }));
+  await applyChanges(tx, changes);
+}
+
+function holdsTasks(locked: LoadedNodes, node: NodeId): boolean {
+  return locked.runsOn(node).some((run) => tasksOn(run, node).some((task) => !isOver(task)));
+}
+
+function leaseExpired({ name }: NodeRecord): Reason {
+  return { code: 'lease-expired', message: `node ${name} stopped renewing its lease` };
 }
 
 export async function declareLost(
@@ -145,7 +147,7 @@ export async function declareLost(
       const changes = new Changes(tx.nowMs);
       for (const run of locked.runsOn(id)) loseRun(changes, node, run);
       const reason = { code: 'declared-lost', message: `${by} declared node ${node.name} lost` };
-      await leaveNode(tx, node, { kind: 'lose', reason, nowMs: tx.nowMs });
+      await leaveNodes(tx, [node], () => ({ kind: 'lose', reason, nowMs: tx.nowMs }));
       await applyChanges(tx, changes);
       return null;
     },

@@ -2,7 +2,7 @@
 import type { Drain, EventBody, NodeId, NodeState } from '@muster/model';
 import type { Enrolment, EnrolRequest, Freeze, Outcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
-import { leaveNode, lockNodes } from './nodes.ts';
+import { leaveNodes, lockNodes } from './nodes.ts';
 
 const insertEnrolment = {
   name: 'insert-enrolment',
@@ -13,7 +13,7 @@ VALUES ($1, $2, $3, $4, $5, now_ms(), $6, $7)`,
 
 export async function createEnrolment(database: Database, enrolment: Enrolment): Promise<void> {
   const { id, hash, cluster, pool, by, expiresMs, uses } = enrolment;
-  await database.query(insertEnrolment, [id, hash, cluster, pool, by, expiresMs, uses]);
+  await database.change(insertEnrolment, [id, hash, cluster, pool, by, expiresMs, uses]);
 }
 
 const useEnrolment = {
@@ -110,7 +110,7 @@ export async function removeNode(
     const node = (await lockNodes(tx, [id])).get(id);
     if (!node || node.state.state === 'removed') return 'not-found';
     if (node.runs > 0) return 'in-use';
-    await leaveNode(tx, node, { kind: 'remove', nowMs: tx.nowMs });
+    await leaveNodes(tx, [node], () => ({ kind: 'remove', nowMs: tx.nowMs }));
     return null;
   });
 }

@@ -44,7 +44,7 @@ export interface LoadedNodes {
   readonly nodes: ReadonlyMap<NodeId, NodeRecord>;
   readonly loaded: Loaded;
   /** Live runs by node. */
-  runsOn(node: NodeId): RunRecord[];
+  runsOn(node: NodeId): readonly RunRecord[];
 }
 
 /** Nodes with every live run on them, and `also` those of these runs. All nodes of those runs are locked too. */
@@ -66,23 +66,48 @@ export async function lockNodesWithRuns(
   };
 }
 
-const setState = {
-  name: 'set-node-state',
+function runsByNode(runs: Iterable<RunRecord>): ReadonlyMap<NodeId, RunRecord[]> {
+  const byNode = new Map<NodeId, RunRecord[]>();
+  for (const run of runs) {
+    for (const node of new Set(run.tasks.map((task) => task.node))) {
+      const list = byNode.get(node);
+      if (list) list.push(run);
+      else byNode.set(node, [run]);
+    }
+  }
+  return byNode;
+}
+
+const setStates = {
+  name: 'set-node-states',
   text: `
-UPDATE node SET state = $2::jsonb, state_name = $3, session = NULL WHERE id = $1`,
+UPDATE node SET state = c.state::jsonb, state_name = c.state_name, session = NULL
+FROM unnest($1::text[], $2::text[], $3::text[]) AS c (id, state, state_name) WHERE node.id = c.id`,
 };
 
-/** Silent, lost or removed: nobody speaks for the node any more until it says hello again. */
-export async function leaveNode(
+type Leave = Exclude<NodeStateEvent, { kind: 'hello' }>;
+
+/**
+ * Silent, lost or removed: nobody speaks for a node any more until it says hello again. One statement for all,
+ * because half a cluster may go at once. Returns those that changed; their rows are locked.
+ */
+export async function leaveNodes(
   tx: Tx,
-  node: NodeRecord,
-  event: Exclude<NodeStateEvent, { kind: 'hello' }>,
-): Promise<boolean> {
-  const stepped = stepNode(node.state, event);
-  if (!stepped.ok || stepped.next === node.state) return false;
-  await tx.query(setState, [node.id, JSON.stringify(stepped.next), stepped.next.state]);
-  tx.append([{ body: leftEvent(node, stepped.next), project: null }]);
-  return true;
+  nodes: readonly NodeRecord[],
+  event: (node: NodeRecord) => Leave,
+): Promise<NodeRecord[]> {
+  const left = nodes.flatMap((node) => {
+    const stepped = stepNode(node.state, event(node));
+    return stepped.ok && stepped.next !== node.state ? [{ node, next: stepped.next }] : [];
+  });
+  if (left.length === 0) return [];
+  await tx.query(setStates, [
+    left.map(({ node }) => node.id),
+    left.map(({ next }) => JSON.stringify(next)),
+    left.map(({ next }) => next.state),
+  ]);
+  tx.append(left.map(({ node, next }) => ({ body: leftEvent(node, next), project: null })));
+  return left.map(({ node }) => node);
 }
 
 function leftEvent({ id, name }: NodeRecord, state: NodeState): EventBody {

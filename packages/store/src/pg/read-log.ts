@@ -60,11 +60,9 @@ export async function loadEngine(database: Database): Promise<EngineRows> {
   return database.snapshot(async (reader) => {
     const sequence = await readHead(reader);
     const [policy] = await reader.query<{ version: number; policy: Policy }>(latestPolicy);
-    const [nodes, jobs, runs] = await Promise.all([
-      loadNodes(reader),
-      loadJobs(reader),
-      loadRunFacts(reader),
-    ]);
+    const nodes = await loadNodes(reader);
+    const jobs = await loadJobs(reader);
+    const runs = await loadRunFacts(reader);
     if (!policy) throw new Error('there is no policy');
     return { sequence, policyVersion: policy.version, policy: policy.policy, nodes, jobs, runs };
   });
@@ -86,54 +84,62 @@ function loadNodes(reader: Reader): Promise<NodeFacts[]> {
   return reader.query<NodeFacts & { inventory: Inventory }>(nodeRows);
 }
 
-// The demand is kept once for all jobs of an entry; a job whose entry retention has removed brings its spec instead.
+// The demand is kept once for all jobs of an entry; a job whose entry retention has removed brings its spec instead. In
+// pages, because a million rows in one answer would keep this process from everything else.
+const pageRows = 20_000;
 const jobRows = {
   name: 'engine-jobs',
   text: `
 SELECT id AS job, version, name, project, tier, priority, entry, submitted_ms AS "submittedMs", state,
   submitted_sequence AS "submittedSequence",
   CASE WHEN NOT EXISTS (SELECT FROM entry e WHERE e.hash = job.entry AND e.demand IS NOT NULL) THEN spec END AS spec
-FROM job WHERE ended_ms IS NULL ORDER BY submitted_sequence`,
+FROM job WHERE ended_ms IS NULL AND id > $1 ORDER BY id LIMIT ${pageRows}`,
 };
 const entryRows = { name: 'engine-entries', text: 'SELECT hash, demand FROM entry WHERE demand IS NOT NULL' };
 
-type JobRow = Omit<EngineRows['jobs'][number], 'demand'> & {
-  readonly entry: string;
-  readonly spec: JobSpec | null;
-};
+type EngineJob = EngineRows['jobs'][number];
+type JobRow = Omit<EngineJob, 'demand'> & { readonly entry: string; readonly spec: JobSpec | null };
 
+/** In the order of submission. */
 async function loadJobs(reader: Reader): Promise<EngineRows['jobs']> {
-  const [rows, entries] = await Promise.all([
-    reader.query<JobRow>(jobRows),
-    reader.query<{ hash: string; demand: JobDemand }>(entryRows),
-  ]);
+  const entries = await reader.query<{ hash: string; demand: JobDemand }>(entryRows);
   const demands = new Map(entries.map(({ hash, demand }) => [hash, demand]));
-  return rows.map(({ entry, spec, ...job }) => {
-    const demand = demands.get(entry) ?? (spec && jobDemand(spec));
-    if (!demand) throw new Error(`job ${job.job} has no demand`);
-    return { ...job, demand };
-  });
+  const jobs: EngineJob[] = [];
+  for (let after = '', full = true; full; ) {
+    const rows = await reader.query<JobRow>(jobRows, [after]);
+    for (const { entry, spec, ...job } of rows) {
+      const demand = demands.get(entry) ?? (spec && jobDemand(spec));
+      if (!demand) throw new Error(`job ${job.job} has no demand`);
+      jobs.push({ ...job, demand });
+    }
+    after = rows.at(-1)?.job ?? after;
+    full = rows.length === pageRows;
+  }
+  return jobs.sort((a, b) => a.submittedSequence - b.submittedSequence);
 }
 
 const runRows = {
   name: 'engine-runs',
-  text: 'SELECT id AS run, job, attempt, exclusive, port FROM run WHERE ended_ms IS NULL ORDER BY id',
+  text: `
+SELECT id AS run, job, attempt, exclusive, port FROM run WHERE ended_ms IS NULL AND id > $1 ORDER BY id LIMIT ${pageRows}`,
 };
 const taskRows = {
   name: 'engine-tasks',
   text: `
 SELECT run, rank, group_index AS "group", node, cpu_milli AS "cpuMilli", memory_mib AS "memoryMib", devices
-FROM task WHERE run IN (SELECT id FROM run WHERE ended_ms IS NULL) ORDER BY run, rank`,
+FROM task WHERE run = ANY ($1::text[]) ORDER BY run, rank`,
 };
 
 async function loadRunFacts(reader: Reader): Promise<RunFacts[]> {
-  const [runs, tasks] = await Promise.all([
-    reader.query<Omit<RunFacts, 'tasks'>>(runRows),
-    reader.query<TaskPlacement & { run: RunId }>(taskRows),
-  ]);
-  const byRun = Map.groupBy(tasks, (task) => task.run);
-  return runs.map((run) => ({
-    ...run,
-    tasks: (byRun.get(run.run) ?? []).map(({ run: _, ...task }) => task),
-  }));
+  const facts: RunFacts[] = [];
+  for (let after = '', full = true; full; ) {
+    const runs = await reader.query<Omit<RunFacts, 'tasks'>>(runRows, [after]);
+    const tasks = await reader.query<TaskPlacement & { run: RunId }>(taskRows, [runs.map((row) => row.run)]);
+    const byRun = Map.groupBy(tasks, (task) => task.run);
+    for (const run of runs)
+      facts.push({ ...run, tasks: (byRun.get(run.run) ?? []).map(({ run: _, ...task }) => task) });
+    after = runs.at(-1)?.run ?? after;
+    full = runs.length === pageRows;
+  }
+  return facts;
 }

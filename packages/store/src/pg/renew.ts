@@ -13,7 +13,7 @@ SELECT n.id, n.session FROM node n JOIN unnest($1::text[], $2::text[]) AS s (nod
 ORDER BY n.id FOR NO KEY UPDATE OF n`,
 };
 
-export const longestBeatMs = 30_000;
+export const longestBeatMs = 10_000;
 const shortestBeatMs = 200;
 
 /** How often a node beats: a fifth of the shortest stopAfter of the runs it holds. */

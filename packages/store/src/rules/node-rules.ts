@@ -1,9 +1,19 @@
 // What a node's silence, return or loss means for the runs on it. A run keeps its capacity until its end is proven:
 // by the agent's word, by the expiry of its lease, or by an operator's word.
-import type { NodeId, TaskExit, TaskReport } from '@muster/model';
+import { type NodeId, neverStarted, type TaskExit, type TaskReport } from '@muster/model';
 import { lostResult } from '../contract.ts';
 import type { Changes, RunRecord, TaskRecord } from './records.ts';
-import { acceptTask, endTask, endTasks, isOver, seenRun, silenceRun, startTask } from './run-rules.ts';
+import {
+  acceptTask,
+  endTask,
+  endTasks,
+  isOver,
+  neverSent,
+  repeatStop,
+  seenRun,
+  silenceRun,
+  startTask,
+} from './run-rules.ts';
 
 export interface NodeNames {
   readonly id: NodeId;
@@ -33,6 +43,8 @@ export function reconcileNode(
       else if (!isOver(task) && (delivered || task.start === null)) missing.push(task);
     }
     endTasks(changes, run, missing, lostByAgent(node));
+    if (here.some((task) => told.has(`${run.id}/${task.rank}`) && !isOver(task)))
+      repeatStop(changes, run, node.id);
   }
 }
 
@@ -61,9 +73,21 @@ function lostByAgent(node: NodeNames): TaskExit {
   };
 }
 
-export function silenceNode(changes: Changes, node: NodeId, runs: readonly RunRecord[]): void {
-  for (const run of runs)
-    if (tasksOn(run, node).some((task) => !isOver(task))) silenceRun(changes, run, node);
+/**
+ * What was sent there is unknown from now on. A start that never left the database needs no proof: nothing runs, so its
+ * run goes elsewhere at once and is charged nothing.
+ */
+export function silenceNode(changes: Changes, node: NodeNames, runs: readonly RunRecord[]): void {
+  for (const run of runs) {
+    const here = tasksOn(run, node.id);
+    endTasks(changes, run, here.filter(neverSent), silentBeforeSent(node));
+    if (here.some((task) => !isOver(task))) silenceRun(changes, run, node.id);
+  }
+}
+
+function silentBeforeSent(node: NodeNames): TaskExit {
+  const reason = { code: neverStarted, message: `node ${node.name} fell silent before it was told to start` };
+  return { ok: false, class: 'infrastructure', code: null, signal: null, reason };
 }
 
 /** `isReady` tells of every other node a run touches. */

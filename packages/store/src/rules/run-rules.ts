@@ -1,6 +1,7 @@
 // What becomes of a run when its tasks start, end or are to be stopped. Every observation, expiry, refusal and cancel
 // comes through here, so that capacity is released in one place only: when every task of the run is over.
 import {
+  type NodeId,
   type RunResult,
   type RunState,
   type RunStateEvent,
@@ -127,7 +128,20 @@ export function stopRun(changes: Changes, run: RunRecord, result: RunResult, wis
   for (const task of run.tasks) if (neverSent(task)) endUnsent(changes, run, task, wish);
 }
 
-function neverSent(task: TaskRecord): boolean {
+/** A node that was stopping a run and still holds it is told again: the word may have been lost with the agent. */
+export function repeatStop(changes: Changes, run: RunRecord, node: NodeId): void {
+  const stop = stopOf(run.state);
+  if (stop === null) return;
+  const { signal, graceMs } = run.job.stop;
+  changes.stops.push({
+    node,
+    run: run.id,
+    stop: { reason: stop.reason.message, class: 'cancelled', signal, graceMs },
+  });
+}
+
+/** Its start command never left the database. */
+export function neverSent(task: TaskRecord): boolean {
   return task.start !== null && task.start.attemptedSession === null;
 }
 

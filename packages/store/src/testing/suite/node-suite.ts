@@ -175,7 +175,7 @@ export function nodeSuite(harness: Harness): void {
     });
     await store.observe(node, [{ kind: 'ended', run, rank: 0, exit: ok }]);
     expect(await store.renew({ ...node, keys: [run] })).toMatchObject({
-      value: { live: [], beatMs: 30_000 },
+      value: { live: [], beatMs: 10_000 },
     });
     expect((await store.job(job))?.state.state).toBe('ended');
   });
@@ -198,6 +198,23 @@ export function nodeSuite(harness: Harness): void {
     expect(await state()).toBe('running');
     expect((await store.job(job))?.state.state).toBe('running');
     expect((await kinds(store)).slice(-4)).toEqual(['node.ready', 'node.ready', 'run.seen', 'run.running']);
+  });
+
+  test('a start that was never sent does not wait for a silent node: its run goes elsewhere and is charged nothing', async () => {
+    const store = await harness.store();
+    const epoch = await lead(store);
+    const node = await joinNode(store);
+    const job = await submitted(store);
+    await store.commitPlan(epoch, aPlan([aUnit(job, [placement(node.node)])]));
+    await store.silence(node);
+    const row = await store.job(job);
+    expect(row?.state).toMatchObject({
+      state: 'queued',
+      attempt: 2,
+      failures: { user: 0, outOfMemory: 0, infrastructure: 0 },
+    });
+    expect(await store.node(node.node)).toMatchObject({ cpuMilliUsed: 0 });
+    expect((await store.counts()).outboxOpen).toBe(0);
   });
 
   test('an old session cannot silence a node', async () => {
