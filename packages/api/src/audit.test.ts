@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { aJob, openWorld, type World } from './testing/world.ts';
+import { mintSecret } from './token-text.ts';
 
 let world: World;
 let admin: string;
@@ -66,6 +67,13 @@ test('an accepted submit is in the event log, not in the audit; a refused one is
   await world.ask('POST', '/v1/jobs', { token: viewer, body: aJob });
   const found = await entries('submitJob', 1);
   expect(found.map(({ who, outcome }) => [who, outcome])).toEqual([['vic', 'forbidden']]);
+  const jobs = [
+    { spec: aJob },
+    { spec: { ...aJob, project: 'nowhere' } },
+    { spec: { ...aJob, project: 'there' } },
+  ];
+  await world.ask('POST', '/v1/jobs/batch', { token: admin, body: { jobs } });
+  expect((await entries('submitBatch', 1)).map(({ outcome }) => outcome)).toEqual(['unknown-project']);
 });
 
 test('a flood of equal refusals becomes few rows with a count', async () => {
@@ -98,4 +106,24 @@ test('one token cannot take the server from the others: its bucket empties, thei
   expect((await world.ask('GET', '/v1/whoami', { token: admin })).statusCode).toBe(200);
   world.clock.aheadMs += 1000;
   expect((await world.ask('GET', '/v1/whoami', { token: greedy })).statusCode).toBe(200);
+});
+
+test('an address that guesses tokens is slowed down, and made-up ones never reach the database', async () => {
+  const lookUp = world.store.tokenByHash;
+  let lookups = 0;
+  world.store.tokenByHash = async (hash) => {
+    lookups++;
+    return lookUp(hash);
+  };
+  const guess = (token: string) => world.ask('GET', '/v1/whoami', { token });
+  await Promise.all(
+    Array.from({ length: 20 }, (_, i) => guess(`mst_${'A'.repeat(47)}${String(i).padStart(2, '0')}`)),
+  );
+  expect(lookups).toBe(0);
+  const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+  const answers = await Promise.all(Array.from({ length: 200 }, () => guess(mintSecret('mst', random))));
+  world.store.tokenByHash = lookUp;
+  const codes = new Set(answers.map(({ statusCode }) => statusCode));
+  expect([...codes].sort()).toEqual([401, 429]);
+  expect((await world.ask('GET', '/v1/whoami', { token: admin })).statusCode).toBe(200);
 });

@@ -135,6 +135,7 @@ describe('requests around the body', () => {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
     });
     expect(problem.status).toBe(415);
+    expect((await refusedSubmit({ body: aJob, headers: { 'content-encoding': 'gzip' } })).status).toBe(415);
     const method = await world.ask('DELETE', '/v1/jobs', { token });
     expect([method.statusCode, method.headers.allow]).toEqual([405, 'POST, GET']);
     const path = await world.ask('GET', '/v2/jobs', { token });

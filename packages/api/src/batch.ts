@@ -10,10 +10,10 @@ import { checkBody } from './check-input.ts';
 import type { Api } from './deps.ts';
 import { problemOf } from './problem.ts';
 import { route } from './route.ts';
+import { auditRefusal } from './serve-route.ts';
 import {
   type Checked,
   checkSpec,
-  idBytes,
   isKey,
   keyRule,
   type Refused,
@@ -51,7 +51,7 @@ export const submitBatch = route({
   bodyBytes: maxBatchBytes,
   audit: 'refused',
   answers: { 200: batchSchema },
-  async handle(api, { caller, body }) {
+  async handle(api, { caller, body, request }) {
     const { jobs } = checkBody(outer, body) as z.output<typeof outer>;
     const prepared = await prepare(api, caller, jobs);
     const submits = prepared.flatMap((item) => (item.ok ? [item.submit] : []));
@@ -69,6 +69,9 @@ export const submitBatch = route({
         detail: `the database did not say whether this took effect; ${check}`,
       });
     });
+    // One entry for each kind of refusal, as single submits would have made.
+    for (const code of new Set(items.flatMap((item) => (item.ok ? [] : [item.problem.code]))))
+      auditRefusal(api, request, code);
     return { body: { items } };
   },
 });
@@ -81,12 +84,9 @@ async function prepare(api: Api, caller: Caller, jobs: readonly unknown[]): Prom
   let tenancy = await api.tenancy.current();
   let refreshed = false;
   const prepared: Prepared[] = [];
-  // One draw for all ids: asking the system for nine bytes at a time costs more than parsing a small spec's JSON.
-  const random = api.random(idBytes * jobs.length);
-  const randomOf = (i: number): Uint8Array => random.subarray(i * idBytes, (i + 1) * idBytes);
   for (const [i, job] of jobs.entries()) {
     if (i > 0 && i % itemsPerTurn === 0) await setImmediate();
-    let item = prepareItem(api, caller, tenancy, job, randomOf(i));
+    let item = prepareItem(api, caller, tenancy, job);
     // A project or tier that seems missing may be a moment old; one look serves the whole batch.
     if (
       !item.ok &&
@@ -96,20 +96,14 @@ async function prepare(api: Api, caller: Caller, jobs: readonly unknown[]): Prom
     ) {
       refreshed = true;
       tenancy = await api.tenancy.refreshed();
-      item = prepareItem(api, caller, tenancy, job, randomOf(i));
+      item = prepareItem(api, caller, tenancy, job);
     }
     prepared.push(item);
   }
   return prepared;
 }
 
-function prepareItem(
-  api: Api,
-  caller: Caller,
-  tenancy: TenancyView,
-  job: unknown,
-  random: Uint8Array,
-): Prepared {
+function prepareItem(api: Api, caller: Caller, tenancy: TenancyView, job: unknown): Prepared {
   const item = checkItem(job);
   if (!item.ok) return item;
   const checked: Checked = checkSpec(caller, tenancy, specDefaults(caller, tenancy), item.spec);
@@ -117,7 +111,7 @@ function prepareItem(
   const { key, held } = item;
   return {
     ok: true,
-    submit: submitItem(api, caller, { body: item.spec, spec: checked.spec, key, held }, random),
+    submit: submitItem(api, caller, { body: item.spec, spec: checked.spec, key, held }),
   };
 }
 

@@ -13,8 +13,23 @@ export function checkBody(schema: z.ZodType, body: unknown): unknown {
 
 const noQuery = z.strictObject({});
 
+/** What an empty query means to each schema; most requests have none. */
+const emptyQueries = new WeakMap<z.ZodObject, unknown>();
+
 /** Form errors of a query are 400: the resource was never looked at. */
-export function checkQuery(schema: z.ZodObject | null, query: unknown): unknown {
+export function checkQuery(schema: z.ZodObject | null, query: object): unknown {
+  if (!isEmpty(query)) return parseQuery(schema, query);
+  const key = schema ?? noQuery;
+  if (!emptyQueries.has(key)) emptyQueries.set(key, parseQuery(schema, {}));
+  return emptyQueries.get(key);
+}
+
+function isEmpty(query: object): boolean {
+  for (const _ in query) return false;
+  return true;
+}
+
+function parseQuery(schema: z.ZodObject | null, query: object): unknown {
   const parsed = (schema ?? noQuery).safeParse(query);
   if (parsed.success) return parsed.data;
   const problems = fieldProblems(parsed.error, query, schema ?? noQuery);

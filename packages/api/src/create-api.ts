@@ -9,6 +9,7 @@ import { createChanges } from './changes.ts';
 import { createCursors } from './cursor.ts';
 import { type Api, type ApiConfig, type ApiDeps, defaultMaxStreamsPerToken } from './deps.ts';
 import { handleErrors, sendRefusal, toRefusal } from './errors.ts';
+import { createIdSource } from './id-source.ts';
 import { parseJsonBody } from './json-body.ts';
 import { checkBind, isLoopback, listen, readTls } from './listen.ts';
 import { createMetrics } from './metrics.ts';
@@ -100,11 +101,22 @@ function makeApi(deps: ApiDeps): Api {
     streams,
     audit: createAuditLog(store, log),
     changes: createChanges(store),
-    cursors: createCursors(async () => (await store.head()).logId),
+    cursors: createCursors(rememberedLogId(store, clock)),
+    idRandom: createIdSource(deps.random),
     metrics: createMetrics({ store, control, openStreams: () => streams.openCount }),
     tenancy: createTenancy(store, clock),
     // A proxy on this machine speaks for the whole world.
     localOnly: isLoopback(config.host) && !config.behindTlsProxy,
+  };
+}
+
+/** A list needs it twice a page, and it changes only when a database is restored. */
+function rememberedLogId(store: ApiDeps['store'], clock: ApiDeps['clock']): () => Promise<string> {
+  let known = { logId: '', atMs: Number.NEGATIVE_INFINITY };
+  return async () => {
+    const nowMs = clock.nowMs();
+    if (Math.abs(nowMs - known.atMs) > 1000) known = { logId: (await store.head()).logId, atMs: nowMs };
+    return known.logId;
   };
 }
 
@@ -155,8 +167,10 @@ function rawRefusal(
 
 function takeJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
     try {
+      if (request.headers['content-encoding'] !== undefined)
+        throw refuse('unsupported-media', 'send the body as it is, without Content-Encoding');
       done(null, parseJsonBody(bytes as Buffer));
     } catch (error) {
       done(error as Error);

@@ -55,6 +55,8 @@ export interface Api extends ApiDeps {
   readonly buckets: Buckets;
   readonly changes: Changes;
   readonly cursors: Cursors;
+  /** Nine random bytes for an id. */
+  readonly idRandom: () => Uint8Array;
   readonly metrics: Metrics;
   readonly streams: StreamSet;
   readonly tenancy: Tenancy;

@@ -49,7 +49,7 @@ const createEnrolment = route({
   answers: { 201: enrolmentSchema },
   async handle(api, { caller, body, request }) {
     const token = mintSecret('mse', api.random);
-    const id = freshId('enrolment', api.clock.nowMs(), api.random(9));
+    const id = freshId('enrolment', api.clock.nowMs(), api.idRandom());
     const expiresMs = (await api.store.nowMs()) + body.expiresIn;
     request.target = `${id} ${body.cluster}/${body.pool}`;
     const hash = secretHash('mse', token) ?? '';
@@ -94,7 +94,7 @@ const enrol = route({
     request.target = body.name;
     const hash = secretHash('mse', body.token);
     if (hash === null) throw badEnrolment();
-    const node = freshId('node', api.clock.nowMs(), api.random(9));
+    const node = freshId('node', api.clock.nowMs(), api.idRandom());
     const { value } = committed(
       await api.store.enrol({ hash, node, name: body.name, publicKey: body.publicKey }),
       (refusal) =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type EventReader, openEvents } from './testing/event-reader.ts';
+import { type EventReader, openEvents, type ServerEvent } from './testing/event-reader.ts';
 import { aJob, openWorld, type World } from './testing/world.ts';
 
 let world: World;
@@ -29,6 +29,9 @@ async function follow(query = '', headers: Record<string, string> = {}, who = to
   readers.push(reader);
   return reader;
 }
+
+/** Messages that only tell the position are not events. */
+const events = (told: ServerEvent[]): ServerEvent[] => told.filter(({ event }) => event !== 'position');
 
 test('pages go through the log in order, and the last one says so', async () => {
   for (let i = 0; i < 5; i++) await submit();
@@ -83,14 +86,26 @@ test('a live tail starts now, tells what happens, and resumes after its last id 
   const stream = await follow();
   const first = await submit();
   const second = await submit();
-  const told = await stream.take((event) => event.data.body.job === second);
+  const told = events(await stream.take((event) => event.data.body?.job === second));
   expect(told.map((event) => event.data.body.job)).toEqual([first, second]);
   expect(told[0]).toMatchObject({ event: 'job.submitted', data: { kind: 'job.submitted' } });
   await stream.close();
   const third = await submit();
   const resumed = await follow('', { 'last-event-id': told[0]?.id as string });
-  const rest = await resumed.take((event) => event.data.body.job === third);
+  const rest = events(await resumed.take((event) => event.data.body?.job === third));
   expect(rest.map((event) => event.data.body.job)).toEqual([second, third]);
+  await resumed.close();
+});
+
+test('a tail tells its position at once, so that one cut off before its first event misses nothing', async () => {
+  const stream = await follow();
+  const position = await stream.next();
+  expect(position).toMatchObject({ event: 'position', data: {} });
+  await stream.close();
+  const missed = await submit();
+  const resumed = await follow('', { 'last-event-id': position?.id as string });
+  const told = events(await resumed.take(({ event }) => event !== 'position'));
+  expect(told.map((event) => event.data.body.job)).toEqual([missed]);
   await resumed.close();
 });
 
@@ -99,7 +114,7 @@ test('a tail from 0 tells the whole log, in more than one page', async () => {
   await world.ask('POST', '/v1/jobs/batch', { token, body: { jobs } });
   const { sequence, first } = await world.store.head();
   const stream = await follow('?after=0');
-  const told = await stream.take((event) => event.data.sequence === sequence);
+  const told = events(await stream.take((event) => event.data.sequence === sequence));
   expect(told.map((event) => event.data.sequence)).toEqual(
     Array.from({ length: sequence - first + 1 }, (_, i) => first + i),
   );
@@ -112,7 +127,9 @@ test('a scoped tail tells only its own jobs', async () => {
   await submit('a-b');
   await submit();
   const own = await submit('a');
-  expect((await stream.next())?.data.body.job).toBe(own);
+  expect(
+    events(await stream.take((event) => event.event !== 'position')).map((event) => event.data.body.job),
+  ).toEqual([own]);
   await stream.close();
 });
 
@@ -132,5 +149,5 @@ test('a stream ends when its token is revoked', { timeout: 20_000 }, async () =>
   ).json();
   const stream = await follow('', {}, made.token);
   await world.ask('DELETE', `/v1/tokens/${made.id}`, { token });
-  expect(await stream.next()).toBeNull();
+  expect(events(await stream.take(() => false))).toEqual([]);
 });

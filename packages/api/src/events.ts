@@ -87,14 +87,28 @@ function readPosition(text: string, head: LogHead): number {
 
 const maxIdleMs = 1000;
 const settleMs = 50;
+const tellPositionMs = 10_000;
 const pageSize = 500;
 
-/** Reads until there is nothing more, then waits for a hint or a second, whichever is first. */
+/**
+ * Reads until there is nothing more, then waits for a hint or a second, whichever is first. The position is told at once and now
+ * and then, without an event: a reader that is cut off before its first event, or sees few of many, then misses nothing
+ * and does not read again what it need not.
+ */
 async function tail(api: Api, call: Call, logId: string, from: number, job: JobId | null): Promise<void> {
   const stream = api.streams.open(call.request, call.reply, call.caller);
   let after = from;
+  let told = -1;
+  let toldAtMs = Number.NEGATIVE_INFINITY;
+  const tellPosition = async (): Promise<void> => {
+    if (after === told || performance.now() - toldAtMs < tellPositionMs) return;
+    await stream.send('position', {}, `${logId}.${after}`);
+    told = after;
+    toldAtMs = performance.now();
+  };
   try {
     while (!stream.signal.aborted) {
+      await tellPosition();
       const changed = api.changes.next(maxIdleMs, stream.signal);
       const head = await api.store.head();
       if (head.logId !== logId) break;
@@ -102,6 +116,7 @@ async function tail(api: Api, call: Call, logId: string, from: number, job: JobI
       for (const event of events) {
         await stream.send(event.body.kind, eventView(event), `${logId}.${event.sequence}`);
         after = event.sequence;
+        told = after;
       }
       if (events.length === pageSize) continue;
       after = Math.max(after, head.sequence);

@@ -57,8 +57,8 @@ export const submitJob = route({
   audit: 'refused',
   headers: { 'Idempotency-Key': 'the same key and body submit once, however often they are sent' },
   answers: { 201: submittedSchema, 200: submittedSchema.or(dryRunSchema) },
-  async handle(api, { caller, query, body, ...rest }) {
-    const key = idempotencyKey(rest.request.headers['idempotency-key']);
+  async handle(api, { caller, query, body, request }) {
+    const key = idempotencyKey(request.headers['idempotency-key']);
     if (body === undefined) throw refuse('bad-json', 'the body is empty; send a job spec as JSON');
     const spec = await checkedSpec(api, caller, body);
     if (query.dryRun) return dryRun(api, spec);
@@ -75,7 +75,7 @@ export const submitJob = route({
     return {
       status: repeated ? 200 : 201,
       body: `{"id":"${job}","repeated":${repeated}}`,
-      headers: { location: `/v1/jobs/${job}`, ...sequenceHeader(outcome.sequence) },
+      headers: { location: `/v1/jobs/${job}`, 'muster-sequence': String(outcome.sequence) },
     };
   },
 });

@@ -81,7 +81,7 @@ async function serve(api: Api, route: Route, request: FastifyRequest, reply: Fas
   const call: Call = {
     // Routes without a role do not look at it; the types of the others rely on the gate.
     caller: request.caller as Caller,
-    query: checkQuery(route.query, request.query),
+    query: checkQuery(route.query, request.query as object),
     body: route.rawBody ? request.body : checkedBody(route, request.body),
     request,
     reply,

@@ -80,18 +80,11 @@ export interface SubmitParts {
   readonly held: boolean;
 }
 
-export const idBytes = 9;
 const noHash = '0'.repeat(64);
 
-/** `random` supplies the id's randomness; a batch draws it for all its items at once. */
-export function submitItem(
-  api: Api,
-  caller: Caller,
-  { body, spec, key, held }: SubmitParts,
-  random = api.random(idBytes),
-): Submit {
+export function submitItem(api: Api, caller: Caller, { body, spec, key, held }: SubmitParts): Submit {
   return {
-    id: freshId('job', api.clock.nowMs(), random),
+    id: freshId('job', api.clock.nowMs(), api.idRandom()),
     spec,
     demand: jobDemand(spec),
     principal: caller.principal,

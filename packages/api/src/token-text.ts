@@ -21,9 +21,17 @@ function checksum(secret: string): string {
   return bytes.toString('base64url');
 }
 
+/** Whether a server may have made this text. */
+export function isSecret(kind: SecretKind, text: string): boolean {
+  const match = pattern.exec(text);
+  return match !== null && match[1] === kind && checksum(match[2] ?? '') === match[3];
+}
+
 /** The hash to look up, or null for a text that no server ever made. */
 export function secretHash(kind: SecretKind, text: string): string | null {
-  const match = pattern.exec(text);
-  if (!match || match[1] !== kind || checksum(match[2] ?? '') !== match[3]) return null;
+  return isSecret(kind, text) ? hashOf(text) : null;
+}
+
+export function hashOf(text: string): string {
   return hash('sha256', text, 'hex');
 }
