@@ -18,15 +18,23 @@ export async function findJob(client: MusterClient, word: string): Promise<JobId
   const matches = [...(await withPrefix(client, prefix)), ...(await withName(client, word))];
   const ids = [...new Set(matches.map(({ id }) => id))];
   const [only] = ids;
+  if (only === undefined && tooShort(prefix))
+    throw usage(`"${word}" is too short for the start of an id; give more of it`);
   if (only === undefined)
     throw new CliFailure(`there is no job "${word}" that you can see; "muster ps --all" lists them`);
   if (ids.length > 1) throw ambiguous(word, matches);
   return only;
 }
 
+const leastPrefix = 4;
+
+function tooShort(prefix: string): boolean {
+  return prefix.length < 'job_'.length + leastPrefix && /^job_[0-9a-hjkmnp-tv-z]*$/.test(prefix);
+}
+
 async function withPrefix(client: MusterClient, prefix: string): Promise<JobView[]> {
   // Shorter ones fit half of all jobs of a year.
-  if (!/^job_[0-9a-hjkmnp-tv-z]{4,18}$/.test(prefix)) return [];
+  if (tooShort(prefix) || !/^job_[0-9a-hjkmnp-tv-z]{1,18}$/.test(prefix)) return [];
   const found: JobView[] = [];
   let looked = 0;
   for await (const job of client.jobs.all({ limit: 500 })) {

@@ -36,24 +36,29 @@ export async function startStack({
   log,
   onBug,
 }: StackOptions): Promise<Stack> {
-  const store = await openStore({ url: databaseUrl });
-  const server = freshId('server', clock.nowMs(), random(9));
-  let url = config.publicUrl ?? '';
-  const control = await startControlPlane({ store, databaseUrl, server, publicUrl: () => url, log, onBug });
-  const adminToken = await ensureAdminToken(store, { clock, random });
-  const api = await createApi({ store, control, clock, random, log, version, config });
-  const listening = await api.listen();
-  url = config.publicUrl ?? listening.url;
-  log.info({ server, url }, 'listening');
-  return {
-    url: listening.url,
-    store,
-    control,
-    adminToken,
-    async stop() {
-      await api.close();
-      await control.stop();
-      await store.close();
-    },
+  const parts: { readonly stop: () => Promise<unknown> }[] = [];
+  const stop = async (): Promise<void> => {
+    for (const part of parts.splice(0)) await part.stop();
   };
+  try {
+    const store = await openStore({ url: databaseUrl });
+    parts.unshift({ stop: () => store.close() });
+    const server = freshId('server', clock.nowMs(), random(9));
+    let url = config.publicUrl ?? '';
+    const control = await startControlPlane({ store, databaseUrl, server, publicUrl: () => url, log, onBug });
+    parts.unshift(control);
+    const api = await createApi({ store, control, clock, random, log, version, config });
+    parts.unshift({ stop: () => api.close() });
+    const listening = await api.listen();
+    url = config.publicUrl ?? listening.url;
+    // Only now: a token made for a server that then fails to listen would be shown to nobody, and never again.
+    const adminToken = await ensureAdminToken(store, { clock, random });
+    log.info({ server, url }, 'listening');
+    return { url: listening.url, store, control, adminToken, stop };
+  } catch (error) {
+    await stop().catch((trouble: unknown) =>
+      log.warn({ err: trouble }, 'while stopping after a failed start'),
+    );
+    throw error;
+  }
 }

@@ -52,6 +52,8 @@ function print(cli: Cli, event: EventView): void {
   cli.line(`${head} ${room === null ? text : truncate(text, Math.max(10, room))}`);
 }
 
+const hidden = new Set(['kind', 'run', 'job', 'version', 'epoch', 'demand', 'generation']);
+
 /** The fields that name things first, then what is short enough to read. */
 export function eventText({ body }: EventView): string {
   const subject = ['run', 'job', 'name', 'node', 'cluster', 'project']
@@ -59,7 +61,8 @@ export function eventText({ body }: EventView): string {
     .find((v) => typeof v === 'string');
   const parts: string[] = subject === undefined ? [] : [String(subject)];
   for (const [key, value] of Object.entries(body)) {
-    if (['kind', 'run', 'job', 'version', 'epoch', 'demand'].includes(key) || value === subject) continue;
+    // Times stand at the front of the line; numbers of milliseconds tell a person nothing.
+    if (hidden.has(key) || key.endsWith('Ms') || value === subject) continue;
     if (key === 'tasks' && Array.isArray(value))
       parts.push(`${value.length} task${value.length === 1 ? '' : 's'}`);
     else if (key === 'result' || key === 'because' || key === 'reason' || key === 'exit')

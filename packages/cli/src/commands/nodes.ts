@@ -109,7 +109,7 @@ function columns(cli: Cli): Column<NodeView>[] {
     { title: 'ADDRESS', cell: (node) => node.address, importance: 1, wide: true },
     { title: 'AGENT', cell: (node) => node.agentVersion ?? '-', importance: 1, wide: true },
     { title: 'HEARD', cell: (node) => ago(node.renewedAt, cli.nowMs), importance: 30 },
-    { title: 'REASON', cell: reason, importance: 60, least: 12 },
+    { title: 'REASON', cell: reason, importance: 60, least: 28 },
   ];
 }
 

@@ -14,7 +14,7 @@ export function placed(
   document: SpecDocument,
   problems: readonly Pick<FieldProblem, 'path' | 'message' | 'code'>[],
 ): FileProblem[] {
-  return problems.map(({ path, message, code }) => {
+  const placedOnes = problems.map(({ path, message, code }) => {
     // An unknown field is named in its message already; its pointer would say it twice.
     const unknownAtTop = code === 'unknown-field' && path.lastIndexOf('/') <= 0;
     return {
@@ -22,6 +22,7 @@ export function placed(
       message: path === '' || unknownAtTop ? message : `${path}: ${message}`,
     };
   });
+  return placedOnes.sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
 /** A server's refusal of a document, at the places it names; null when it names none. */

@@ -5,6 +5,7 @@ import { defaultMaxBodyBytes } from '@muster/api';
 import { type Cli, readConfigFile, usage } from '@muster/cli';
 import { openDatabase } from '../database.ts';
 import { defaultDir } from '../directories.ts';
+import { requireFreePort } from '../free-port.ts';
 import { streamLog } from '../log.ts';
 import { type LogLevel, logLevels } from '../log-levels.ts';
 import { startStack } from '../stack.ts';
@@ -15,6 +16,7 @@ import type { ServerFlags } from './server-flags.ts';
 export async function server(cli: Cli, flags: ServerFlags): Promise<void> {
   const { terminal } = cli;
   const settings = readSettings(flags, terminal.env);
+  await requireFreePort(settings.host, settings.port, 'choose another with --port, or stop what has it');
   const log = streamLog(terminal.stdout, settings.logLevel);
   const database = await openDatabase(settings.databaseUrl, join(settings.dir, 'db'), (line) =>
     log.info({}, line),

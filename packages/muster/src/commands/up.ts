@@ -7,6 +7,7 @@ import { createClient, type MusterClient } from '@muster/client';
 import type { JobView, NodeView } from '@muster/model';
 import { type Database, openDatabase } from '../database.ts';
 import { defaultDir } from '../directories.ts';
+import { requireFreePort } from '../free-port.ts';
 import { type LocalAgents, startLocalAgents } from '../local-agents.ts';
 import { localToken } from '../local-token.ts';
 import { fileLog } from '../log.ts';
@@ -22,6 +23,11 @@ const profileName = 'local';
 export async function up(cli: Cli, flags: UpFlags): Promise<void> {
   const options = checked(cli, flags);
   const { dir } = options;
+  await requireFreePort(
+    '127.0.0.1',
+    options.port,
+    'is "muster up" running already? Else choose another with --port',
+  );
   mkdirSync(dir, { recursive: true, mode: 0o711 });
   const logFile = join(dir, 'muster.log');
   const log = fileLog(logFile, cli.globals.verbose ? 'debug' : 'info', cli.terminal.stderr);
