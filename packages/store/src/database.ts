@@ -70,9 +70,9 @@ export class Database {
     this.#onAppended = hooks.onAppended;
     this.#makePartitions = hooks.makePartitions;
     this.pool = new pg.Pool(poolConfig(options, this.#timeoutMs));
-    // An idle connection that breaks is replaced by the next caller.
     // A connection in use that is cut tells its query; without a listener of its own it would end the process as well.
     this.pool.on('connect', (client) => client.on('error', () => {}));
+    // An idle connection that breaks is replaced by the next caller.
     this.pool.on('error', (error) => options.log?.(`a database connection was lost: ${error.message}`));
   }
 

@@ -18,12 +18,15 @@ import { OperationalError } from '@muster/model';
 import pg from 'pg';
 import { checkReach, privateDirectory, reachablePrograms, serverAccount } from './account.ts';
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
+import { keepRunning } from './keeper.ts';
 import { type Cluster, initialise, runningPid, start, stop } from './postmaster.ts';
 import { findPrograms } from './programs.ts';
 
 export interface EmbeddedOptions {
   readonly dir: string;
   readonly log?: (line: string) => void;
+  /** Start the server again when it dies while this process lives. */
+  readonly keep?: boolean;
   /** PostgreSQL settings that win over ours. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -36,7 +39,7 @@ export interface Embedded {
   /** Fast shutdown, then the directory is free for another control plane. */
   stop(): Promise<void>;
   /** Lets go of the directory and leaves the server running, for the next control plane to adopt. */
-  release(): void;
+  release(): Promise<void>;
 }
 
 const user = 'muster';
@@ -64,7 +67,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       password: password(dir),
       settings: options.settings ?? {},
     };
-    return await startCluster(cluster, lock, options.log ?? (() => {}));
+    return await startCluster(cluster, lock, options.log ?? (() => {}), options.keep ?? false);
   } catch (error) {
     lock.release();
     throw error;
@@ -75,6 +78,7 @@ async function startCluster(
   cluster: Cluster,
   lock: DirectoryLock,
   log: (line: string) => void,
+  keep: boolean,
 ): Promise<Embedded> {
   privateDirectory(cluster.socket, cluster.account);
   if (!existsSync(cluster.data)) {
@@ -87,15 +91,23 @@ async function startCluster(
   log(`${running === null ? 'started' : 'adopted'} the embedded PostgreSQL, process ${started.pid}`);
   await waitReady(cluster, started.gone);
   await createDatabase(cluster);
+  const keeper = keep ? keepRunning({ started, start: () => start(cluster), log }) : null;
+  const pid = (): number => keeper?.pid ?? started.pid;
   return {
     url: urlOf(cluster, database),
     adopted: running !== null,
-    pid: started.pid,
+    get pid() {
+      return pid();
+    },
     async stop() {
-      await stop(started.pid);
+      await keeper?.end();
+      await stop(pid());
       lock.release();
     },
-    release: () => lock.release(),
+    async release() {
+      await keeper?.end();
+      lock.release();
+    },
   };
 }
 
@@ -127,6 +139,7 @@ async function waitReady(cluster: Cluster, gone: () => boolean): Promise<void> {
       connectionString: urlOf(cluster, 'postgres'),
       connectionTimeoutMillis: 5000,
     });
+    client.on('error', () => {});
     try {
       await client.connect();
       await client.query('SELECT 1');
@@ -152,6 +165,7 @@ function tail(file: string): string {
 
 async function createDatabase(cluster: Cluster): Promise<void> {
   const client = new pg.Client({ connectionString: urlOf(cluster, 'postgres') });
+  client.on('error', () => {});
   await client.connect();
   try {
     const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);

@@ -59,11 +59,8 @@ export async function lockNodesWithRuns(
   const nodes = await lockNodes(tx, [...new Set([...ids, ...touched])]);
   for (const run of await liveRuns(tx, ids))
     if (!loaded.runs.has(run)) throw new Redo(`run ${run} was planned meanwhile`);
-  return {
-    nodes,
-    loaded,
-    runsOn: (node) => [...loaded.runs.values()].filter((run) => run.tasks.some((task) => task.node === node)),
-  };
+  const byNode = runsByNode(loaded.runs.values());
+  return { nodes, loaded, runsOn: (node) => byNode.get(node) ?? [] };
 }
 
 function runsByNode(runs: Iterable<RunRecord>): ReadonlyMap<NodeId, RunRecord[]> {
