@@ -16,7 +16,7 @@ export async function openDatabase(
 ): Promise<Database> {
   if (url !== undefined && url !== '')
     return { url, where: withoutPassword(url), embedded: false, stop: async () => {} };
-  const embedded = await startEmbedded({ dir, log });
+  const embedded = await startEmbedded({ dir, log, keep: true });
   return {
     url: embedded.url,
     where: `embedded PostgreSQL in ${dir}`,

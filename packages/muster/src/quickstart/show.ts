@@ -1,14 +1,32 @@
 // What `npm run quickstart` shows: a whole Muster in a temporary folder, shown at work by the commands a person would type, and gone
 // afterwards. Also the first test a newcomer runs: it ends with 0 only when everything it shows was true.
 import { readFileSync } from 'node:fs';
-import { ansiPaint, clean, measured, noPaint, type Paint, runCli, type Terminal } from '@muster/cli';
+import {
+  ansiPaint,
+  clean,
+  measured,
+  noPaint,
+  type OutStream,
+  type Paint,
+  runCli,
+  type Terminal,
+} from '@muster/cli';
 import type { MusterClient } from '@muster/client';
 import { versionInfo } from '../version.ts';
 import { prepareScene, type Scene } from './scene.ts';
 
 const deadlineMs = 180_000;
 const paint: Paint = process.stdout.isTTY && !process.env.NO_COLOR ? ansiPaint : noPaint;
-const say = (text = ''): void => void process.stdout.write(`${text}\n`);
+/** The show goes on in its own promise after an interruption; from then on nobody wants to hear it. */
+let over = false;
+const stage: OutStream = {
+  isTTY: process.stdout.isTTY,
+  get columns() {
+    return process.stdout.columns;
+  },
+  write: (data) => over || process.stdout.write(data),
+};
+const say = (text = ''): void => void stage.write(`${text}\n`);
 
 class QuickstartFailure extends Error {
   override readonly name = 'QuickstartFailure';
@@ -18,12 +36,13 @@ const interruption = new QuickstartFailure('interrupted');
 
 /** Runs a command as a person would, having printed it as a person would type it. */
 async function muster(scene: Scene, args: readonly string[], expected = 0): Promise<void> {
+  if (over) throw interruption;
   say(paint('bold', `$ muster ${args.map(shellWord).join(' ')}`));
   const terminal: Terminal = {
     stdin: process.stdin,
-    stdout: process.stdout,
+    stdout: stage,
     // Notes and output in the order they come.
-    stderr: process.stdout,
+    stderr: stage,
     env: scene.env,
     cwd: scene.work,
     nowMs: Date.now,
@@ -158,6 +177,7 @@ export async function quickstart(): Promise<number> {
   try {
     await Promise.race([show(scene, began), interrupted]);
   } catch (error) {
+    over = true;
     code = error === interruption ? 130 : 1;
     if (error === interruption) process.stderr.write('\nquickstart: interrupted; stopping what it started\n');
     else tellFailure(scene, error);
