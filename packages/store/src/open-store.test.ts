@@ -3,5 +3,5 @@ import { contractSuite } from './testing/contract-suite.ts';
 import { onEveryServer } from './testing/on-every-server.ts';
 
 onEveryServer((server) => {
-  contractSuite({ store: () => server().store(), pass: (ms) => sleep(ms) });
+  contractSuite({ store: () => server().emptied(), pass: (ms) => sleep(ms) });
 });

@@ -191,7 +191,7 @@ test('calls fail as unavailable while the server is dead, and heal when it is ba
   while (startOf(server.pid) !== null) await sleep(10);
   await expect(store.submit(aSubmit())).rejects.toMatchObject({ code: 'unavailable' });
   await expect(store.job(acknowledged)).rejects.toMatchObject({ code: 'unavailable' });
-  server.release();
+  await server.release();
   const back = await started(dir);
   expect(back.adopted).toBe(false);
   expect(await store.submit(aSubmit())).toMatchObject({ outcome: 'committed' });
@@ -218,4 +218,21 @@ test.runIf(isRoot)('a directory the account cannot enter is refused with its nam
   ends.push(() => rmSync(dir, { recursive: true, force: true }));
   chmodSync(dir, 0o700);
   await expect(startEmbedded({ dir: join(dir, 'db') })).rejects.toThrow(`may not enter ${dir}`);
+});
+
+test('a server that dies while its control plane lives is started again', { timeout: longMs }, async () => {
+  const lines: string[] = [];
+  const server = await startEmbedded({ dir: directory(), keep: true, log: (line) => lines.push(line) });
+  ends.push(() => killed(server.pid));
+  const store = await openStore({ url: server.url });
+  const acknowledged = await submitted(store);
+  const first = server.pid;
+  process.kill(first, 'SIGKILL');
+  while (server.pid === first) await sleep(20);
+  await answering(server.url);
+  expect((await store.job(acknowledged))?.state.state).toBe('queued');
+  expect(lines.join('\n')).toContain(`process ${first}, is gone`);
+  await store.close();
+  await server.stop();
+  expect(startOf(server.pid)).toBeNull();
 });

@@ -19,6 +19,8 @@ export interface TestServer {
   database(options?: { readonly migrated?: boolean }): Promise<string>;
   /** A store on a fresh database, closed by `stop`. */
   store(options?: Partial<OpenOptions>): Promise<PgStore>;
+  /** One store, its database emptied at each call: for many small tests, one after another. */
+  emptied(): Promise<PgStore>;
   /** Of the server process, to kill it; null for a server that is not ours. */
   readonly pid: number | null;
   stop(): Promise<void>;
@@ -61,7 +63,7 @@ async function embeddedServer(): Promise<TestServer> {
   const server = await startEmbedded({ dir, settings: { fsync: 'off', full_page_writes: 'off' } });
   return testServer(server.url, server.pid, async () => {
     await killed(server.pid);
-    server.release();
+    await server.release();
     rmSync(dir, { recursive: true, force: true });
   });
 }
@@ -154,14 +156,22 @@ export async function statement<Row = Record<string, unknown>>(
   }
 }
 
+// Everything a test can have left behind; what migrations put there stays.
+const emptying = `
+${['job', 'idempotency', 'entry', 'run', 'task', 'node', 'inventory', 'enrolment', 'frozen', 'outbox', 'server', 'decision', 'event', 'token', 'audit'].map((table) => `DELETE FROM ${table};`).join('\n')}
+DELETE FROM project WHERE path <> 'default';
+UPDATE leader SET epoch = 0, server = NULL, holder = NULL, expires_ms = 0;
+UPDATE log_head SET sequence = 0`;
+
 function testServer(url: string, pid: number | null, end: () => Promise<void>): TestServer {
   let template: Promise<string> | null = null;
   const made: string[] = [];
+  let shared: { readonly url: string; readonly store: PgStore } | null = null;
   const stores: PgStore[] = [];
   const create = async (from: string): Promise<string> => {
     const name = `test_${newId.text()}`;
     made.push(name);
-    await statement(url, `CREATE DATABASE ${name} TEMPLATE ${from}`);
+    await statement(url, `CREATE DATABASE ${name} TEMPLATE ${from} STRATEGY file_copy`);
     return name;
   };
   const migratedTemplate = async (): Promise<string> => {
@@ -180,6 +190,13 @@ function testServer(url: string, pid: number | null, end: () => Promise<void>): 
       const store = await openStore({ url: options.url ?? (await server.database()), ...options });
       stores.push(store);
       return store;
+    },
+    async emptied() {
+      if (shared === null) {
+        const emptiedUrl = await server.database();
+        shared = { url: emptiedUrl, store: await server.store({ url: emptiedUrl }) };
+      } else await statement(shared.url, emptying);
+      return shared.store;
     },
     async stop() {
       await Promise.all(stores.map((store) => store.close()));
