@@ -180,6 +180,18 @@ describe('ports', () => {
   });
 });
 
+describe('nodes without a port', () => {
+  test('may hold more of a gang than the node of rank 0 did', () => {
+    const ports = { first: 1, count: 0 };
+    const nodes = [
+      node('p', { ports }),
+      node('q', { ports, devices: devices(5) }),
+      node('r', { devices: devices(4) }),
+    ];
+    expect(placeOn(nodes, gang(3, 4))).toEqual(['r:0,1,2,3', 'p:0,1,2,3', 'p:4,5,6,7']);
+  });
+});
+
 describe('nodes to avoid', () => {
   test('are left alone while another fits, and used when none does', () => {
     const world = new World(loadEngine, a, b);
