@@ -90,6 +90,13 @@ export class Cli {
     this.terminal.stdout.write(`${text}\n`);
   }
 
+  /** Waits for a slow reader of stdout, so that a large output does not pile up in memory. */
+  async drained(): Promise<void> {
+    const { stdout } = this.terminal;
+    if (stdout.writableNeedDrain && stdout.once)
+      await new Promise<void>((resolve) => stdout.once?.('drain', resolve));
+  }
+
   /** For the person, not for the next program: stderr. */
   note(text: string): void {
     this.terminal.stderr.write(`${text}\n`);

@@ -6,6 +6,8 @@ export interface OutStream {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
+  /** True while the reader is slower than we are; `drain` says when it has caught up. */
+  readonly writableNeedDrain?: boolean | undefined;
   once?(event: 'drain', listener: () => void): unknown;
 }
 

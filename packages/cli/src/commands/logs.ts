@@ -8,7 +8,7 @@ import { usage } from '../failure.ts';
 import { findJob } from '../find-job.ts';
 import { followLogs, maxFollowedRanks } from '../follow/follow-logs.ts';
 import { TaskOutput } from '../follow/task-output.ts';
-import { jobState } from '../job-text.ts';
+import { jobReason, jobState } from '../job-text.ts';
 
 interface Flags {
   readonly follow?: boolean;
@@ -51,9 +51,16 @@ async function logs(cli: Cli, word: string, flags: Flags): Promise<void> {
     cli.note(`${job.id} is ${jobState(job)} and has written nothing${job.state === 'ended' ? '' : ' yet'}`);
     return;
   }
+  if (job.runs.length === 0)
+    cli.note(cli.notePaint('dim', `-- ${job.id} is ${waitText(job)}; its output follows when it runs`));
   if (flags.follow) return follow(cli, client, job, ranks, attempt, tail);
   // One after another: to the end of one rank, then the next, as files would be read.
   for (const one of ranks) await whole(cli, client, job, one, ranks, attempt, tail);
+}
+
+function waitText(job: JobDetail): string {
+  const reason = jobReason(job);
+  return reason === '' ? jobState(job) : `${jobState(job)} (${reason})`;
 }
 
 function allRanks(cli: Cli, job: JobDetail): number[] {
@@ -100,6 +107,7 @@ async function whole(
       if (piece.offset > offset)
         cli.note(`-- rank ${rank}: output before byte ${piece.offset} was dropped by its limit`);
       output.write(piece.data);
+      await cli.drained();
       if (piece.data.length === 0 || piece.nextOffset >= piece.size) break;
       offset = piece.nextOffset;
     }

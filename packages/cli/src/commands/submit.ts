@@ -60,8 +60,13 @@ async function submit(cli: Cli, flags: Flags): Promise<number | undefined> {
   const submitted = await submitOne(cli, client, only.value, { key, hold: flags.hold }).catch((error) => {
     throw atPlace(only, file, error);
   });
-  cli.show(submitted, () => cli.line(submitted.id));
-  return flags.wait ? followJob(cli, client, submitted.id, { output: true }) : undefined;
+  if (!flags.wait) {
+    cli.show(submitted, () => cli.line(submitted.id));
+    return;
+  }
+  // As in run: stdout is the job's.
+  cli.note(cli.notePaint('dim', `-- ${submitted.id} submitted`));
+  return followJob(cli, client, submitted.id, { output: true });
 }
 
 /** A refusal that names fields is told where they are written. */

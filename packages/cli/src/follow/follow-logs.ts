@@ -42,6 +42,7 @@ async function followRank(cli: Cli, client: MusterClient, follow: FollowLogs, ra
     if (event.kind === 'output') {
       follow.beforeOutput?.();
       output.write(event.data);
+      await cli.drained();
     } else if (event.kind === 'dropped')
       say(`rank ${rank}: output before byte ${event.offset} was dropped by its limit`);
     else if (event.kind === 'attempt') {

@@ -1,20 +1,16 @@
 // muster up: a whole system on this machine, in one process and an embedded PostgreSQL.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { defaultMaxBodyBytes } from '@muster/api';
 import { type Cli, loadProfiles, measured, rememberProfile, usage } from '@muster/cli';
-import { createClient, type MusterClient } from '@muster/client';
+import type { MusterClient } from '@muster/client';
 import type { JobView, NodeView } from '@muster/model';
-import { type Database, openDatabase } from '../database.ts';
 import { defaultDir } from '../directories.ts';
 import { requireFreePort } from '../free-port.ts';
-import { type LocalAgents, startLocalAgents } from '../local-agents.ts';
-import { localToken } from '../local-token.ts';
+import { type LocalSystem, startLocalSystem } from '../local-system.ts';
 import { fileLog } from '../log.ts';
 import { machineOf, portsOf } from '../machine-flags.ts';
-import { type Stack, startStack } from '../stack.ts';
 import { stopJobs } from '../stop-jobs.ts';
-import { endOnBug, untilStopped } from '../stopping.ts';
+import { untilStopped } from '../stopping.ts';
 import { serverVersion } from '../version.ts';
 import type { UpFlags } from './up-flags.ts';
 
@@ -22,60 +18,44 @@ const profileName = 'local';
 
 export async function up(cli: Cli, flags: UpFlags): Promise<void> {
   const options = checked(cli, flags);
-  const { dir } = options;
-  await requireFreePort(
-    '127.0.0.1',
-    options.port,
-    'is "muster up" running already? Else choose another with --port',
-  );
+  const { dir, port, agents } = options;
+  const advice = 'is "muster up" running already? Else choose another with --port';
+  await requireFreePort('127.0.0.1', port, advice);
   mkdirSync(dir, { recursive: true, mode: 0o711 });
   const logFile = join(dir, 'muster.log');
   const log = fileLog(logFile, cli.globals.verbose ? 'debug' : 'info', cli.terminal.stderr);
   const began = performance.now();
   const stopped = untilStopped(cli, 'muster: leaving at once; "muster up" puts things in order again');
-  const version = serverVersion();
-  cli.note(`muster ${version.version} (${version.commit}) starts in ${dir}`);
-  const parts: { stop(): Promise<void> }[] = [];
+  let ready = false;
+  void stopped.then(() => {
+    if (!ready) cli.note('\nStopping as soon as the start is done; Ctrl-C again leaves at once.');
+  });
+  const { version, commit } = serverVersion();
+  cli.note(`muster ${version} (${commit}) starts in ${dir}`);
+  const databaseUrl = cli.terminal.env.DATABASE_URL;
+  const system = await startLocalSystem({ dir, databaseUrl, port, agents, log });
   try {
-    const database: Database = await openDatabase(cli.terminal.env.DATABASE_URL, join(dir, 'db'), (line) =>
-      log.info({}, line),
-    );
-    parts.unshift(database);
-    const stack: Stack = await startStack({
-      databaseUrl: database.url,
-      api: {
-        host: '127.0.0.1',
-        port: options.port,
-        tls: null,
-        behindTlsProxy: false,
-        maxBodyBytes: defaultMaxBodyBytes,
-      },
-      version,
-      log,
-      onBug: endOnBug(log),
-    });
-    parts.unshift(stack);
-    const token = await localToken(stack, dir);
-    const client = createClient({ url: stack.url, token });
-    const agents: LocalAgents = await startLocalAgents({ ...options, client, server: stack.url, log, dir });
-    parts.unshift(agents);
-    const { nodes } = agents;
-    say(cli, 'database', database.where);
-    say(cli, 'server', stack.url);
-    for (const node of nodes) say(cli, 'node', nodeText(node));
-    say(cli, 'log', logFile);
-    say(cli, 'profile', logIn(cli, stack.url, token));
-    if (stack.adminToken !== null) {
-      say(cli, 'token', stack.adminToken);
-      say(cli, '', `admin; shown this once, kept in ${join(dir, 'admin-token')}`);
-    }
-    welcome(cli, nodes, performance.now() - began, await left(client), options.stopJobs);
+    describe(cli, system, dir, logFile);
+    welcome(cli, system.nodes, performance.now() - began, await left(system.client), options.stopJobs);
+    ready = true;
     await stopped;
-    await leave(cli, client, options.stopJobs);
+    await leave(cli, system.client, options.stopJobs);
   } finally {
-    for (const part of parts) await part.stop().catch((error: Error) => cli.note(`muster: ${error.message}`));
+    await system.stop();
   }
   cli.note('Stopped.');
+}
+
+function describe(cli: Cli, system: LocalSystem, dir: string, logFile: string): void {
+  const { database, url, nodes, token, adminToken } = system;
+  say(cli, 'database', database.where);
+  say(cli, 'server', url);
+  for (const node of nodes) say(cli, 'node', nodeText(node));
+  say(cli, 'log', logFile);
+  say(cli, 'profile', logIn(cli, url, token));
+  if (adminToken === null) return;
+  say(cli, 'token', adminToken);
+  say(cli, '', `admin; shown this once, kept in ${join(dir, 'admin-token')}`);
 }
 
 function checked(cli: Cli, flags: UpFlags) {
@@ -88,13 +68,13 @@ function checked(cli: Cli, flags: UpFlags) {
   return {
     dir: resolve(flags.dir ?? defaultDir(cli.terminal.env, 'muster')),
     port: whole('--port', flags.port, 0, 65_535),
-    count: whole('--agents', flags.agents, 1, 100),
-    machine: machineOf(flags),
-    ports: portsOf(flags.ports),
-    taskUser: flags.taskUser,
+    agents: {
+      count: whole('--agents', flags.agents, 1, 100),
+      machine: machineOf(flags),
+      ports: portsOf(flags.ports),
+      taskUser: flags.taskUser,
+    },
     stopJobs: flags.stopJobs ?? false,
-    // Every node is this machine, and only it needs to reach them.
-    address: '127.0.0.1',
   };
 }
 

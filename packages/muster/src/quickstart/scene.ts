@@ -4,16 +4,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defaultMaxBodyBytes } from '@muster/api';
 import { rememberProfile } from '@muster/cli';
-import { createClient, type MusterClient } from '@muster/client';
-import { openDatabase } from '../database.ts';
-import { startLocalAgents } from '../local-agents.ts';
-import { localToken } from '../local-token.ts';
+import { type LocalSystem, startLocalSystem } from '../local-system.ts';
 import { fileLog } from '../log.ts';
-import { startStack } from '../stack.ts';
-import { endOnBug } from '../stopping.ts';
-import { serverVersion } from '../version.ts';
 import { endProcessesOf } from './leftovers.ts';
 
 export interface Scene {
@@ -22,7 +15,7 @@ export interface Scene {
   readonly work: string;
   readonly logFile: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  start(): Promise<{ readonly url: string; readonly client: MusterClient }>;
+  start(): Promise<LocalSystem>;
   /** Ends everything, whatever state it is in. Returns the ids of processes that would not go. */
   strike(): Promise<number[]>;
 }
@@ -59,57 +52,22 @@ export function prepareScene(): Scene {
   };
   const logFile = join(dir, 'muster.log');
   const log = fileLog(logFile, 'info', process.stderr);
-  const parts: { stop(): Promise<unknown> }[] = [];
+  let starting: Promise<LocalSystem> | null = null;
 
-  let starting: Promise<unknown> = Promise.resolve();
-  const start = () => {
-    const begun = build();
-    starting = begun;
-    return begun;
-  };
-
-  async function build() {
-    const database = await openDatabase(undefined, join(dir, 'db'), (line) => log.info({}, line));
-    parts.unshift(database);
-    const stack = await startStack({
-      databaseUrl: database.url,
-      api: {
-        host: '127.0.0.1',
-        port: 0,
-        tls: null,
-        behindTlsProxy: false,
-        maxBodyBytes: defaultMaxBodyBytes,
-      },
-      version: serverVersion(),
-      log,
-      onBug: endOnBug(log),
-    });
-    parts.unshift(stack);
-    const token = await localToken(stack, dir);
-    const client = createClient({ url: stack.url, token });
-    rememberProfile(env, 'local', { server: stack.url, token });
-    const ports = { first: await freePorts(agentCount * portsPerAgent), count: agentCount * portsPerAgent };
-    const server = stack.url;
-    const agents = await startLocalAgents({
-      client,
-      server,
-      dir,
-      count: agentCount,
-      machine,
-      ports,
-      log,
-      address: '127.0.0.1',
-      name: 'node',
-    });
-    parts.unshift(agents);
-    return { url: stack.url, client };
+  async function start(): Promise<LocalSystem> {
+    const count = agentCount * portsPerAgent;
+    const ports = { first: await freePorts(count), count };
+    const agents = { count: agentCount, machine, ports, name: 'node' };
+    starting = startLocalSystem({ dir, databaseUrl: undefined, port: 0, agents, log });
+    const system = await starting;
+    rememberProfile(env, 'local', { server: system.url, token: system.token });
+    return system;
   }
 
   async function strike(): Promise<number[]> {
     // What is half started cannot be stopped: it is let come to an end first, but not for ever.
-    await Promise.race([starting.catch(() => undefined), sleep(settleMs)]);
-    for (const part of parts.splice(0))
-      await part.stop().catch((error: unknown) => log.warn({ err: error }, 'while stopping'));
+    const settled = starting?.catch(() => null) ?? null;
+    await (await Promise.race([settled, sleep(settleMs, null)]))?.stop();
     const left = await endProcessesOf(dir);
     if (process.env.MUSTER_KEEP !== '1') rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
     return left;
