@@ -2,6 +2,7 @@
 // it was called wrongly. With --json, one object on stdout and nothing else there; progress goes to stderr.
 import { nearest } from '@muster/model';
 import { createLifetime, type Lifetime } from './lifetime.ts';
+import { busyShare } from './other-work.ts';
 import { jsonReport, type ToldRow, tableReport } from './report.ts';
 
 export interface BenchOptions {
@@ -26,6 +27,7 @@ const benches: Readonly<Record<string, Bench>> = {
   },
 };
 const flags = ['--json', '--quick'];
+const tolerableShare = 0.1;
 
 function usage(): string {
   const lines = Object.entries(benches).map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`);
@@ -62,6 +64,9 @@ async function measure(name: string, bench: Bench, json: boolean, quick: boolean
     process.stderr.write(`${seconds} s  ${line}\n`);
   };
   try {
+    const busy = await busyShare();
+    if (busy > tolerableShare)
+      progress(`other work takes ${Math.round(busy * 100)} % of this machine: the figures will be too low`);
     const run = await bench.load();
     const rows = await run({ quick, lifetime, progress });
     process.stdout.write(`${json ? jsonReport(name, rows) : tableReport(rows)}\n`);
