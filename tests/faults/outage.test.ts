@@ -1,5 +1,6 @@
 // Server and database down for a minute: nothing stops, everything is adopted. And F2: a leader paused past its lease finds
 // its epoch refused when it wakes.
+import { aPlan } from '@muster/store/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../harness/processes.ts';
 import { freePort, startSystem, type TestSystem } from '../harness/system.ts';
@@ -51,18 +52,27 @@ it('a leader paused past its lease: the other takes over within 20 s, and the ol
   });
   expect(performance.now() - pausedAt).toBeLessThan(20_000);
   const other = system.clientOf(ports[1]);
+  // It may be planned on the node whose server is paused; nothing was sent, so it moves once that node is silent.
   const during = await other.jobs.submit(provenJob(system, 'true'));
   await eventually(
     'a job runs under the new leader',
-    30_000,
+    45_000,
     async () => (await other.jobs.get(during.id)).state === 'ended',
   );
+  const late = {
+    ...aPlan([]),
+    verdicts: [{ entry: 'late', verdict: { kind: 'waits' as const, reasons: [] } }],
+  };
+  expect(await system.store.commitPlan(before.epoch, late)).toEqual({
+    outcome: 'refused',
+    refusal: 'stale-epoch',
+  });
   a.signal('SIGCONT');
   await eventually('the old leader follows', 20_000, () => a.output().includes('no longer leading'));
-  const late = await Promise.all(
+  const after20 = await Promise.all(
     Array.from({ length: 20 }, () => other.jobs.submit(provenJob(system, 'true'))),
   );
-  for (const { id } of late)
+  for (const { id } of after20)
     expect((await system.ended(id, 30_000)).result).toEqual({ outcome: 'succeeded' });
   expect((await system.store.leader()).epoch).toBe(after.epoch);
   expectAttemptsOnce(system);

@@ -150,7 +150,7 @@ export async function startSystem(
         await eventually('PostgreSQL is gone', 10_000, () => !existsSync(`/proc/${pid}`));
       },
       async start() {
-        embedded.release();
+        await embedded.release();
         embedded = await startEmbedded({ dir: join(dir, 'db') });
       },
     },
