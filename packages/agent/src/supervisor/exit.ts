@@ -34,54 +34,54 @@ export function exitOf(ending: Ending, spec: TaskSpec): TaskExit {
       signal,
       reason: { code: 'signal', message: `killed by ${signal}` },
     };
-  const unable = code === 126 || code === 127 ? whyNotStarted(code, spec) : null;
-  const reason = unable ?? { code: 'exit-code', message: `exited with code ${code}` };
+  const unable = code === 126 || code === 127 ? whyNotStarted(spec) : null;
+  if (unable) return unable;
+  const reason = { code: 'exit-code', message: `exited with code ${code}` };
   return { ok: false, class: 'user', code, signal: null, reason };
 }
 
 /** When not even the first program of the chain could be started. */
 export function exitOfSpawnError(error: NodeJS.ErrnoException, spec: TaskSpec): TaskExit {
-  const code = error.code === 'ENOENT' || error.code === 'ENOTDIR' ? 127 : 126;
-  if (error.code === 'E2BIG') {
-    const message = 'the command and its environment are too long for this system';
-    return { ok: false, class: 'user', code, signal: null, reason: { code: 'command-too-long', message } };
-  }
+  if (error.code === 'E2BIG')
+    return unable(126, 'command-too-long', 'the command and its environment are too long for this system');
   if (!['ENOENT', 'ENOTDIR', 'EACCES', 'ENOEXEC', 'EPERM'].includes(error.code ?? ''))
     return infrastructure('start-failed', `the process could not be started: ${error.message}`);
-  const reason = whyNotStarted(code, spec) ?? {
-    code: 'cannot-start',
-    message: `${named(spec.command[0])} could not be started: ${error.message}`,
-  };
-  return { ok: false, class: 'user', code, signal: null, reason };
+  const what = `${named(spec.command[0])} could not be started: ${error.message}`;
+  return whyNotStarted(spec) ?? unable(126, 'cannot-start', what);
+}
+
+/** Codes as a shell has them: 127 for what is not there, 126 for what cannot be used. */
+function unable(exitCode: 126 | 127, code: string, message: string): TaskExit {
+  return { ok: false, class: 'user', code: exitCode, signal: null, reason: { code, message } };
+}
+
+/** Stopped before there was a process. */
+export function exitUnstarted({ class: errorClass, reason }: StopRequest): TaskExit {
+  return { ok: false, class: errorClass, code: null, signal: null, reason };
 }
 
 export function infrastructure(code: string, message: string): TaskExit {
   return { ok: false, class: 'infrastructure', code: null, signal: null, reason: { code, message } };
 }
 
-/** Looks for what a shell means by 126 and 127; null when nothing is wrong with the command's file or directory. */
-function whyNotStarted(code: number, spec: TaskSpec): { code: string; message: string } | null {
+/** Null when nothing is wrong with the command's file or directory: then the code is the command's own. */
+function whyNotStarted(spec: TaskSpec): TaskExit | null {
   const who = spec.user ? ` for user ${spec.user.name}` : '';
   const dir = spec.workdir;
-  if (dir !== null) {
-    const found = kindOf(dir);
-    if (found === null)
-      return {
-        code: 'no-workdir',
-        message: `the working directory ${named(dir)} does not exist on this node`,
-      };
-    if (found === 'file') return { code: 'no-workdir', message: `${named(dir)} is not a directory` };
-    if (code === 126 && !mayUse(dir, spec))
-      return { code: 'no-workdir', message: `the working directory ${named(dir)} cannot be entered${who}` };
-  }
+  const kind = dir === null ? 'directory' : kindOf(dir);
+  if (kind === null)
+    return unable(126, 'no-workdir', `the working directory ${named(dir)} does not exist on this node`);
+  if (kind === 'file') return unable(126, 'no-workdir', `${named(dir)} is not a directory`);
+  if (dir !== null && !mayUse(dir, spec))
+    return unable(126, 'no-workdir', `the working directory ${named(dir)} cannot be entered${who}`);
   const program = spec.command[0] ?? '';
   const path = findProgram(program, spec);
   if (path === null) {
     const where = program.includes('/') ? 'on this node' : `in the PATH${who}`;
-    return { code: 'no-program', message: `there is no program ${named(program)} ${where}` };
+    return unable(127, 'no-program', `there is no program ${named(program)} ${where}`);
   }
   if (kindOf(path) === 'file' && mayUse(path, spec)) return null;
-  return { code: 'no-program', message: `${named(path)} cannot be executed${who}` };
+  return unable(126, 'no-program', `${named(path)} cannot be executed${who}`);
 }
 
 function findProgram(program: string, spec: TaskSpec): string | null {
@@ -122,7 +122,7 @@ function mayUse(path: string, { user }: TaskSpec): boolean {
   }
 }
 
-function named(path: string | undefined): string {
+function named(path: string | null | undefined): string {
   const text = path ?? '';
   return `"${text.length <= 200 ? text : `${text.slice(0, 199)}…`}"`;
 }

@@ -6,8 +6,7 @@ import { specOf } from '../testing/spec.ts';
 import { Cgroups } from './cgroups.ts';
 import { Journal, type JournalRecord } from './journal.ts';
 import { Leftovers } from './leftovers.ts';
-import { recover } from './recover.ts';
-import { snapshot } from './tasks.ts';
+import { recover, snapshot } from './recover.ts';
 
 let dir: string;
 beforeEach(() => {

@@ -23,18 +23,29 @@ export class Leftovers {
     this.#running = true;
     let pauseMs = firstPauseMs;
     while (this.#waiting.size > 0) {
-      const keys = new Set(this.#waiting.keys());
+      const clean = await this.#pass();
+      // A process that does not die at once is waiting for a disk or a driver; asking faster does not help it.
+      pauseMs = clean ? firstPauseMs : Math.min(pauseMs * 2, longestPauseMs);
+      if (!clean) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+    this.#running = false;
+  }
+
+  /** False when something is left, or could not be seen. */
+  async #pass(): Promise<boolean> {
+    const keys = new Set(this.#waiting.keys());
+    try {
       const found = await this.#scan.find(keys);
       for (const key of keys) {
         const pids = found.get(key);
         if (pids) for (const pid of pids) signalPid(pid, 'SIGKILL');
         else this.#gone(key);
       }
-      // A process that does not die at once is waiting for a disk or a driver; asking faster does not help it.
-      pauseMs = found.size > 0 ? Math.min(pauseMs * 2, longestPauseMs) : firstPauseMs;
-      if (found.size > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      return found.size === 0;
+    } catch (error) {
+      console.error(`cannot look for what tasks left: ${error}`);
+      return false;
     }
-    this.#running = false;
   }
 
   #gone(key: string): void {

@@ -13,8 +13,8 @@ import { Leftovers } from './leftovers.ts';
 import { Pipes } from './pipes.ts';
 import { startTicks } from './processes.ts';
 import { type SupervisorConfig, type SupervisorFile, supervisorVersion } from './protocol.ts';
-import { recover } from './recover.ts';
-import { snapshot, Tasks } from './tasks.ts';
+import { recover, snapshot } from './recover.ts';
+import { Tasks } from './tasks.ts';
 
 /** The boot clock is looked at this often even when nothing is due, because timers do not run in suspend. */
 const longestSleepMs = 1000;
@@ -122,4 +122,12 @@ function writeFile(config: SupervisorConfig, boot: string): void {
   writeFileSync(join(config.dir, 'supervisor.json'), JSON.stringify(file), { mode: 0o600 });
 }
 
-await main(JSON.parse(process.argv[2] ?? '{}') as SupervisorConfig);
+// Elsewhere a bug stops the process. Here that would end every task on the node, most of which it does not concern.
+process.on('uncaughtException', (error) => console.error('bug:', error));
+// Signals for an agent in the same terminal or unit are not meant for the tasks; SIGKILL still works.
+for (const signal of ['SIGHUP', 'SIGINT'] as const) process.on(signal, () => {});
+
+main(JSON.parse(process.argv[2] ?? '{}') as SupervisorConfig).catch((error: unknown) => {
+  console.error('cannot start:', error);
+  process.exit(1);
+});

@@ -26,7 +26,8 @@ export class Pipes {
   }
 
   async take(): Promise<Pipe> {
-    if (this.#ready.length < refillBelow) void this.#fill();
+    // Early, so that nobody has to wait; who has to wait, hears of the error.
+    if (this.#ready.length < refillBelow) this.#fill().catch(() => {});
     for (;;) {
       const pipe = this.#ready.pop();
       if (pipe) return pipe;

@@ -18,8 +18,10 @@ export function isAlive(pid: number, ticks: number): boolean {
   return startTicks(pid) === ticks;
 }
 
-/** Sends a signal and says whether there was anything to send it to. */
+/** Sends a signal (to a group, when negative) and says whether there was anything to send it to. */
 export function signalPid(pid: number, signal: NodeJS.Signals): boolean {
+  // 0 would be our own group, -1 every process there is.
+  if (pid === 0 || pid === -1) return false;
   try {
     process.kill(pid, signal);
     return true;
@@ -31,7 +33,7 @@ export function signalPid(pid: number, signal: NodeJS.Signals): boolean {
 const keyVariable = 'MUSTER_TASK_KEY=';
 const longestEnviron = 4 * 1024 * 1024;
 
-/** The task whose key a process carries in its environment; null for processes that are no task's. */
+/** The task whose key a process carries in its environment; null for processes that are no task's, or not ours to see. */
 function keyOf(pid: string, buffer: Buffer): string | null {
   let text: string;
   try {
@@ -41,9 +43,11 @@ function keyOf(pid: string, buffer: Buffer): string | null {
     } finally {
       closeSync(file);
     }
-  } catch {
-    // Gone, or another user's: not a task of ours.
-    return null;
+  } catch (error) {
+    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      return null;
+    // Out of file descriptors, say: nothing was seen, and nothing may be concluded.
+    throw error;
   }
   const at = text.startsWith(keyVariable) ? 0 : text.indexOf(`\0${keyVariable}`) + 1;
   if (at === 0 && !text.startsWith(keyVariable)) return null;

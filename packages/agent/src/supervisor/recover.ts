@@ -7,9 +7,41 @@ import type { Cgroups } from './cgroups.ts';
 import { infrastructure } from './exit.ts';
 import type { JournalRecord } from './journal.ts';
 import type { Leftovers } from './leftovers.ts';
-import { isAlive, signalPid } from './processes.ts';
-import type { TaskKey, TaskSpec } from './protocol.ts';
-import type { Recovered, RecoveredTask } from './tasks.ts';
+import { isAlive, signalPid, startTicks } from './processes.ts';
+import { supervisorVersion, type TaskKey, type TaskSpec } from './protocol.ts';
+
+export interface RecoveredTask {
+  readonly key: TaskKey;
+  readonly spec: TaskSpec;
+  /** Null: accepted, never started. */
+  readonly exit: TaskExit | null;
+}
+
+export interface Recovered {
+  readonly claims: Map<TaskKey, number>;
+  readonly tasks: readonly RecoveredTask[];
+}
+
+const claimsKept = 1_000_000;
+
+/** The journal's whole content, said again in the fewest words. */
+export function snapshot(
+  bootId: string,
+  claims: ReadonlyMap<TaskKey, number>,
+  tasks: readonly (RecoveredTask & { readonly started: boolean; readonly pid: number })[],
+): JournalRecord[] {
+  const records: JournalRecord[] = [{ r: 'open', version: supervisorVersion, bootId }];
+  // A key this old is also kept from starting by the server, whose renewals no longer name it.
+  const kept = [...claims].slice(-claimsKept);
+  for (let i = 0; i < kept.length; i += 1000) records.push({ r: 'claimed', keys: kept.slice(i, i + 1000) });
+  for (const { key, spec, started, pid, exit } of tasks) {
+    records.push({ r: 'claim', key, atMs: claims.get(key) ?? 0, spec });
+    if (started) records.push({ r: 'starting', key });
+    if (pid > 0) records.push({ r: 'pid', key, pid, startTicks: startTicks(pid) ?? 0 });
+    if (exit) records.push({ r: 'exit', key, exit });
+  }
+  return records;
+}
 
 interface Story {
   readonly spec: TaskSpec;

@@ -1,29 +1,19 @@
 // One started task, from its launch to the proof that nothing of it is left. The order at the end is the promise: the
 // main process is gone, everything it left is killed and gone, the output is on disk, and only then is the end told.
 import { type ChildProcess, spawn } from 'node:child_process';
-import {
-  chownSync,
-  closeSync,
-  fchownSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmdirSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { Socket } from 'node:net';
+import { closeSync, fchownSync, openSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chown, mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TaskExit } from '@muster/model';
 import type { Cgroups } from './cgroups.ts';
-import { exitOf, exitOfSpawnError, infrastructure } from './exit.ts';
+import { exitOf, exitOfSpawnError, exitUnstarted, infrastructure } from './exit.ts';
 import { type Launch, planLaunch } from './launch.ts';
 import type { Leftovers } from './leftovers.ts';
-import { OutputWriter } from './output-writer.ts';
 import type { Pipe, Pipes } from './pipes.ts';
 import { signalPid } from './processes.ts';
 import type { Lease, StopRequest, TaskKey, TaskSpec } from './protocol.ts';
 import type { TaskCgroup } from './task-cgroup.ts';
+import { TaskOutput } from './task-output.ts';
 import { type DueStop, leaseStop, timeLimitStop } from './time-limits.ts';
 
 export interface TaskDeps {
@@ -42,17 +32,13 @@ export interface TaskHooks {
   readonly ended: (exit: TaskExit) => void;
 }
 
-/** How long a pipe that an unknown process holds open may delay the end of a task. */
-const strangerHoldsPipeMs = 250;
-
 export class TaskProcess {
   readonly key: TaskKey;
   readonly spec: TaskSpec;
   readonly #deps: TaskDeps;
   readonly #hooks: TaskHooks;
-  readonly #output: OutputWriter;
+  readonly #output: TaskOutput;
   #cgroup: TaskCgroup | null = null;
-  #stream: Socket | null = null;
   #lease: Lease;
   #startedMs = 0;
   #stop: { readonly request: StopRequest; killAtMs: number; killed: boolean } | null = null;
@@ -65,10 +51,7 @@ export class TaskProcess {
     this.#lease = lease;
     this.#deps = deps;
     this.#hooks = hooks;
-    this.#output = new OutputWriter(join(deps.outputDir, key), spec.outputLimitMib, {
-      onWritten: hooks.grew,
-      onDrained: () => this.#stream?.resume(),
-    });
+    this.#output = new TaskOutput(join(deps.outputDir, key), spec.outputLimitMib, hooks.grew);
   }
 
   get outputSize(): number {
@@ -78,8 +61,16 @@ export class TaskProcess {
   async start(): Promise<void> {
     let pipe: Pipe | null = null;
     try {
+      // On a disk that others keep busy a directory takes milliseconds: many tasks wait for theirs at the same time.
+      const scratch = this.#makeScratch();
+      scratch.catch(() => {});
       pipe = await this.#deps.pipes.take();
-      this.#makeScratch();
+      await scratch;
+      const unwanted = this.#noLongerWanted();
+      if (unwanted) {
+        closePipe(pipe);
+        return await this.#ended(exitUnstarted(unwanted));
+      }
       this.#cgroup = this.#deps.cgroups.open(this.key, this.spec);
       this.#startedMs = this.#deps.nowMs();
       const child = this.#spawn(pipe);
@@ -89,10 +80,16 @@ export class TaskProcess {
     } catch (error) {
       if (pipe) closePipe(pipe);
       this.#cgroup?.remove();
-      this.#ended(
-        infrastructure('start-failed', `the task could not be set up: ${(error as Error).message}`),
-      );
+      const message = `the task could not be set up: ${(error as Error).message}`;
+      await this.#ended(infrastructure('start-failed', message));
     }
+  }
+
+  /** Stopped, or its lease run out, while its directory was being made. */
+  #noLongerWanted(): StopRequest | null {
+    if (this.#stop) return this.#stop.request;
+    const due = leaseStop(this.#lease, this.spec.stop.graceMs);
+    return due && this.#deps.nowMs() >= due.signalAtMs ? due.request : null;
   }
 
   renew(lease: Lease): void {
@@ -137,9 +134,13 @@ export class TaskProcess {
   }
 
   #signal(signal: NodeJS.Signals): void {
-    // Each process once: a second SIGTERM means "hurry" to some programs.
-    if (this.#cgroup) for (const pid of this.#cgroup.pids()) signalPid(pid, signal);
-    else signalPid(-this.pid, signal);
+    if (!this.#cgroup) {
+      signalPid(-this.pid, signal);
+      return;
+    }
+    // Each process once, because a second SIGTERM means "hurry" to some programs; and the first one by its number, because
+    // it may not have joined its group yet.
+    for (const pid of new Set([this.pid, ...this.#cgroup.pids()])) signalPid(pid, signal);
   }
 
   #kill(): void {
@@ -148,10 +149,10 @@ export class TaskProcess {
     if (this.pid !== 0) signalPid(-this.pid, 'SIGKILL');
   }
 
-  #makeScratch(): void {
+  async #makeScratch(): Promise<void> {
     const { scratch, user } = this.spec;
-    mkdirSync(scratch, { mode: 0o700 });
-    if (user) chownSync(scratch, user.uid, user.gid);
+    await mkdir(scratch, { mode: 0o700 });
+    if (user) await chown(scratch, user.uid, user.gid);
   }
 
   #spawn(pipe: Pipe): ChildProcess {
@@ -166,7 +167,7 @@ export class TaskProcess {
         if (this.pid === 0) this.#notSpawned(error);
       });
       child.once('exit', (code, signal) => void this.#exited(code, signal));
-      this.#stream = this.#readFrom(pipe.readFd);
+      this.#output.readFrom(pipe.readFd);
       return child;
     } finally {
       closeSync(pipe.writeFd);
@@ -186,26 +187,16 @@ export class TaskProcess {
     return fd;
   }
 
-  #readFrom(fd: number): Socket {
-    const stream = new Socket({ fd, readable: true, writable: false });
-    stream.on('data', (chunk: Buffer) => {
-      if (!this.#output.push(chunk)) stream.pause();
-    });
-    stream.on('error', () => stream.destroy());
-    return stream;
-  }
-
   #notSpawned(error: NodeJS.ErrnoException): void {
-    this.#stream?.destroy();
     this.#cgroup?.remove();
-    this.#ended(exitOfSpawnError(error, this.spec));
+    void this.#ended(exitOfSpawnError(error, this.spec));
   }
 
   async #exited(code: number | null, signal: string | null): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
     await this.#clearLeftovers();
-    await this.#drainOutput();
+    await this.#output.drain();
     const exit = exitOf(
       {
         code,
@@ -217,7 +208,7 @@ export class TaskProcess {
       this.spec,
     );
     await this.#removeCgroup();
-    this.#ended(exit);
+    await this.#ended(exit);
   }
 
   async #clearLeftovers(): Promise<void> {
@@ -229,27 +220,6 @@ export class TaskProcess {
       this.#cgroup.kill();
       await pause(pauseMs);
     }
-  }
-
-  // The pipe ends when nobody holds it any more. Somebody we cannot find (it cleared its environment) may hold it for ever.
-  #drainOutput(): Promise<void> {
-    const stream = this.#stream;
-    if (!stream || stream.destroyed || stream.readableEnded) return this.#output.close();
-    return new Promise((resolve) => {
-      const finish = (): void => {
-        clearTimeout(timer);
-        stream.destroy();
-        resolve(this.#output.close());
-      };
-      // A slow disk is no stranger: while it is what holds us up, more is still to be read.
-      const giveUp = (): void => {
-        if (stream.isPaused()) timer.refresh();
-        else finish();
-      };
-      const timer = setTimeout(giveUp, strangerHoldsPipeMs);
-      stream.on('data', () => timer.refresh());
-      stream.once('close', finish);
-    });
   }
 
   #launchFailure(): string | null {
@@ -267,14 +237,10 @@ export class TaskProcess {
     for (let i = 0; this.#cgroup && !this.#cgroup.remove() && i < 10; i++) await pause(2 ** i);
   }
 
-  #ended(exit: TaskExit): void {
+  async #ended(exit: TaskExit): Promise<void> {
     this.#ending = true;
-    try {
-      // Most tasks leave nothing there; what others left stays until its time is over.
-      rmdirSync(this.spec.scratch);
-    } catch {
-      // Not empty.
-    }
+    // Most tasks leave nothing there; what others left stays until its time is over.
+    await rmdir(this.spec.scratch).catch(() => {});
     this.#hooks.ended(exit);
   }
 }

@@ -1,26 +1,24 @@
 // All tasks of this node and what may be done to them. A task is claimed once ever, starts only after a renewal gave it a
 // lease, and is kept after its end until the server has acknowledged it. Every change goes to the journal first.
 import type { RunId, TaskExit } from '@muster/model';
-import { infrastructure } from './exit.ts';
+import { exitUnstarted, infrastructure } from './exit.ts';
 import type { Journal, JournalRecord } from './journal.ts';
 import { startTicks } from './processes.ts';
 import {
   type Lease,
   type StopRequest,
-  supervisorVersion,
   type TaskKey,
   type TaskSpec,
   type TaskStatus,
   taskKey,
 } from './protocol.ts';
+import { type Recovered, snapshot } from './recover.ts';
 import { type TaskDeps, TaskProcess } from './task-process.ts';
-import { leaseStop } from './time-limits.ts';
 
 type Entry =
   /** The claim is on its way to the disk; a lease may come before it. */
   | { readonly phase: 'claiming' | 'accepted'; readonly spec: TaskSpec; lease: Lease | null }
-  /** The journal is being told before the process exists. */
-  | { readonly phase: 'starting'; readonly spec: TaskSpec; lease: Lease; stop: StopRequest | null }
+  /** From before the process exists, so that a stop finds it, until nothing of it is left. */
   | { readonly phase: 'running'; readonly spec: TaskSpec; readonly process: TaskProcess }
   | { readonly phase: 'ended'; readonly spec: TaskSpec; readonly exit: TaskExit };
 
@@ -34,7 +32,6 @@ export interface TaskEvents {
   readonly poke: () => void;
 }
 
-const claimsKept = 1_000_000;
 const compactAboveBytes = 64 * 1024 * 1024;
 
 export class Tasks {
@@ -45,8 +42,6 @@ export class Tasks {
   readonly #bootId: string;
   readonly #deps: TaskDeps;
   readonly #events: TaskEvents;
-  #toStart = new Set<TaskKey>();
-  #startingBatch = false;
   #compactAtBytes = compactAboveBytes;
 
   constructor(journal: Journal, recovered: Recovered, bootId: string, deps: TaskDeps, events: TaskEvents) {
@@ -62,7 +57,7 @@ export class Tasks {
   /** Whether this process must stay: what is only accepted or ended is in the journal. */
   get busy(): boolean {
     for (const { phase } of this.#entries.values())
-      if (phase === 'claiming' || phase === 'starting' || phase === 'running') return true;
+      if (phase === 'claiming' || phase === 'running') return true;
     return false;
   }
 
@@ -96,18 +91,16 @@ export class Tasks {
     }
     const entry = this.#entries.get(key);
     if (entry?.phase !== 'claiming') return;
-    this.#entries.set(key, { phase: 'accepted', spec, lease: entry.lease });
+    this.#entries.set(key, { phase: 'accepted', spec, lease: null });
     this.#events.accepted(spec.run, spec.rank);
-    if (entry.lease) this.#enqueue(key);
+    if (entry.lease) void this.#begin(key, spec, entry.lease);
   }
 
   renew(run: RunId, lease: Lease): void {
     for (const [key, entry] of this.#of(run)) {
       if (entry.phase === 'running') entry.process.renew(lease);
-      if (entry.phase === 'claiming' || entry.phase === 'starting') entry.lease = lease;
-      if (entry.phase !== 'accepted') continue;
-      entry.lease = lease;
-      this.#enqueue(key);
+      if (entry.phase === 'claiming') entry.lease = lease;
+      if (entry.phase === 'accepted') void this.#begin(key, entry.spec, lease);
     }
     this.#events.poke();
   }
@@ -116,7 +109,6 @@ export class Tasks {
     const ends: Promise<void>[] = [];
     for (const [key, entry] of this.#of(run)) {
       if (entry.phase === 'running') entry.process.stop(request);
-      if (entry.phase === 'starting') entry.stop = request;
       if (entry.phase === 'claiming' || entry.phase === 'accepted')
         ends.push(this.#endUnstarted(key, request));
     }
@@ -172,54 +164,8 @@ export class Tasks {
     if (keys?.size === 0) this.#keysByRun.delete(run);
   }
 
-  #enqueue(key: TaskKey): void {
-    this.#toStart.add(key);
-    if (!this.#startingBatch) void this.#startAll();
-  }
-
-  async #startAll(): Promise<void> {
-    this.#startingBatch = true;
-    while (this.#toStart.size > 0) {
-      const keys = [...this.#toStart];
-      this.#toStart = new Set();
-      const written = keys.map((key) => this.#markStarting(key));
-      for (const [i, key] of keys.entries()) {
-        const ok = await (written[i] ?? false);
-        if (ok) await this.#start(key);
-        // A process start takes a millisecond of this thread; messages and deadlines get their turn in between.
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-    }
-    this.#startingBatch = false;
-  }
-
-  /** False when it must not start: ended meanwhile, or the journal cannot be written. */
-  async #markStarting(key: TaskKey): Promise<boolean> {
-    const entry = this.#entries.get(key);
-    if (entry?.phase !== 'accepted' || !entry.lease) return false;
-    const { spec, lease } = entry;
-    this.#entries.set(key, { phase: 'starting', spec, lease, stop: null });
-    try {
-      await this.#journal.append({ r: 'starting', key });
-      return true;
-    } catch (error) {
-      await this.#end(
-        key,
-        spec,
-        infrastructure('disk', `the node could not write: ${(error as Error).message}`),
-      );
-      return false;
-    }
-  }
-
-  async #start(key: TaskKey): Promise<void> {
-    const entry = this.#entries.get(key);
-    if (entry?.phase !== 'starting') return;
-    const { spec, lease, stop } = entry;
-    const late = leaseStop(lease, spec.stop.graceMs);
-    if (stop) return this.#end(key, spec, neverStarted(stop));
-    if (late && this.#deps.nowMs() >= late.signalAtMs)
-      return this.#end(key, spec, neverStarted(late.request));
+  /** The journal knows of it before the process exists; starts that come together share one write of it. */
+  async #begin(key: TaskKey, spec: TaskSpec, lease: Lease): Promise<void> {
     const process = new TaskProcess(key, spec, lease, this.#deps, {
       started: (pid) => {
         this.#write({ r: 'pid', key, pid, startTicks: startTicks(pid) ?? 0 });
@@ -230,12 +176,18 @@ export class Tasks {
       ended: (exit) => void this.#end(key, spec, exit),
     });
     this.#entries.set(key, { phase: 'running', spec, process });
+    try {
+      await this.#journal.append({ r: 'starting', key });
+    } catch (error) {
+      const message = `the node could not write: ${(error as Error).message}`;
+      return this.#end(key, spec, infrastructure('disk', message));
+    }
     await process.start();
   }
 
   async #endUnstarted(key: TaskKey, request: StopRequest): Promise<void> {
     const entry = this.#entries.get(key);
-    if (entry) await this.#end(key, entry.spec, neverStarted(request));
+    if (entry) await this.#end(key, entry.spec, exitUnstarted(request));
   }
 
   async #end(key: TaskKey, spec: TaskSpec, exit: TaskExit): Promise<void> {
@@ -258,50 +210,10 @@ export class Tasks {
       [...this.#entries].map(([key, entry]) => ({
         key,
         spec: entry.spec,
-        started: entry.phase === 'starting' || entry.phase === 'running',
+        started: entry.phase === 'running',
         pid: entry.phase === 'running' ? entry.process.pid : 0,
         exit: entry.phase === 'ended' ? entry.exit : null,
       })),
     );
   }
-}
-
-function neverStarted({ class: errorClass, reason }: StopRequest): TaskExit {
-  return { ok: false, class: errorClass, code: null, signal: null, reason };
-}
-
-export interface RecoveredTask {
-  readonly key: TaskKey;
-  readonly spec: TaskSpec;
-  /** Null: accepted, never started. */
-  readonly exit: TaskExit | null;
-}
-
-export interface Recovered {
-  readonly claims: Map<TaskKey, number>;
-  readonly tasks: readonly RecoveredTask[];
-}
-
-export interface SnapshotTask extends RecoveredTask {
-  readonly started: boolean;
-  readonly pid: number;
-}
-
-/** The journal's whole content, said again in the fewest words. */
-export function snapshot(
-  bootId: string,
-  claims: ReadonlyMap<TaskKey, number>,
-  tasks: readonly SnapshotTask[],
-): JournalRecord[] {
-  const records: JournalRecord[] = [{ r: 'open', version: supervisorVersion, bootId }];
-  // A key this old is also kept from starting by the server, whose renewals no longer name it.
-  const kept = [...claims].slice(-claimsKept);
-  for (let i = 0; i < kept.length; i += 1000) records.push({ r: 'claimed', keys: kept.slice(i, i + 1000) });
-  for (const { key, spec, started, pid, exit } of tasks) {
-    records.push({ r: 'claim', key, atMs: claims.get(key) ?? 0, spec });
-    if (started) records.push({ r: 'starting', key });
-    if (pid > 0) records.push({ r: 'pid', key, pid, startTicks: startTicks(pid) ?? 0 });
-    if (exit) records.push({ r: 'exit', key, exit });
-  }
-  return records;
 }

@@ -1,5 +1,5 @@
 // A server, an enrolled agent and their directory, cleaned up with every process they made.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export interface World {
   readonly node: string;
   agent(options?: Partial<AgentOptions>): Promise<AgentHandle>;
   /** The same in a process of its own; welcomed when this resolves. */
-  process(options?: Partial<AgentOptions>): Promise<ChildProcess>;
+  process(options?: Partial<AgentOptions>, uid?: number): Promise<ChildProcess>;
   supervisor(): SupervisorFile;
   /** Ends everything; afterwards nothing of the tasks may live. */
   clean(): Promise<void>;
@@ -54,11 +54,13 @@ export async function makeWorld(): Promise<World> {
       agents.push(handle);
       return handle;
     },
-    async process(options = {}) {
+    async process(options = {}, uid) {
+      if (uid !== undefined) execFileSync('chown', ['-R', String(uid), dir]);
       const before = server.connections;
       const all = { server: server.url, dir, cgroups: false, ...options };
       const child = spawn(process.execPath, [mainPath, JSON.stringify(all)], {
         stdio: ['ignore', 'pipe', 2],
+        ...(uid === undefined ? {} : { uid, gid: uid }),
       });
       child.stdout?.on('data', (chunk) => log.push(String(chunk)));
       processes.push(child);
