@@ -40,7 +40,7 @@ async function ask(api: Api, call: Call, server: ServerInfo, gone: AbortSignal):
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), answerWithinMs);
   try {
-    return await fetch(new URL(call.request.url, server.url), {
+    return await fetch(`${server.url.replace(/\/$/, '')}${call.request.url}`, {
       headers,
       redirect: 'error',
       signal: AbortSignal.any([gone, late.signal]),

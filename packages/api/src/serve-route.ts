@@ -19,6 +19,7 @@ declare module 'fastify' {
   }
 }
 
+const slowMs = 2000;
 const jsonType = 'application/json; charset=utf-8';
 
 export function serveRoute(app: FastifyInstance, api: Api, route: Route): void {
@@ -29,12 +30,24 @@ export function serveRoute(app: FastifyInstance, api: Api, route: Route): void {
     ...(route.bodyBytes === null ? {} : { bodyLimit: route.bodyBytes }),
     onRequest: gate(api, route),
     onResponse: (request, reply, done) => {
-      if (!request.isStream) timer(reply.statusCode, reply.elapsedTime);
+      if (!request.isStream) {
+        timer(reply.statusCode, reply.elapsedTime);
+        if (reply.elapsedTime > slowMs) logSlow(api, route, request, reply);
+      }
       done();
     },
     config: { route },
     handler: (request, reply) => serve(api, route, request, reply),
   });
+}
+
+/** Never the URL: what people put into queries is not ours to keep. */
+function logSlow(api: Api, route: Route, request: FastifyRequest, reply: FastifyReply): void {
+  const { statusCode: status, elapsedTime } = reply;
+  api.log.warn(
+    { route: route.path, method: route.method, status, ms: Math.round(elapsedTime), reqId: request.id },
+    'a slow request',
+  );
 }
 
 /** Callback style on purpose: a caller who is in the cache passes without a promise. */

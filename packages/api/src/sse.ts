@@ -66,6 +66,8 @@ export function createStreamSet(auth: Authenticator, maxPerToken: number): Strea
       all.add(end);
       raw.on('close', end);
       raw.on('error', end);
+      // Gone before we began: its `close` came earlier.
+      if (raw.destroyed) end();
       return { signal: abort.signal, end, send: sender(raw, abort.signal) };
     },
     closeAll() {

@@ -102,6 +102,9 @@ export async function openWorld(config: Partial<ApiConfig> = {}): Promise<World>
       maxBodyBytes: 1024 * 1024,
       ...config,
     },
+  }).catch(async (error: unknown) => {
+    await closeStore();
+    throw error;
   });
   return {
     api,
