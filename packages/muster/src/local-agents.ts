@@ -5,7 +5,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { type AgentHandle, enrolAgent, openStateDir, readIdentity, runAgent } from '@muster/agent';
 import { type MusterClient, MusterError } from '@muster/client';
-import { type NodeView, OperationalError } from '@muster/model';
+import { type NodeId, type NodeView, OperationalError } from '@muster/model';
 import type { Logger } from 'pino';
 import type { Machine } from './machine-flags.ts';
 import { nodeName } from './node-name.ts';
@@ -28,6 +28,8 @@ export interface LocalAgentsOptions {
   /** Address for rendezvous; loopback is enough while all nodes are here. */
   readonly address?: string | undefined;
   readonly log: Logger;
+  /** Whether this very server has the node's connection: the database may still tell of the last time. */
+  readonly isConnected: (node: NodeId) => boolean;
   readonly name?: string | undefined;
 }
 
@@ -59,7 +61,7 @@ export async function startLocalAgents(options: LocalAgentsOptions): Promise<Loc
   }
   return {
     nodes: await readyNodes(
-      client,
+      options,
       agents.map(({ name }) => name),
     ),
     stop,
@@ -69,13 +71,19 @@ export async function startLocalAgents(options: LocalAgentsOptions): Promise<Loc
 const readyWithinMs = 30_000;
 
 /** The nodes once all have connected; after a while those that there are, as they are. */
-async function readyNodes(client: MusterClient, names: readonly string[]): Promise<NodeView[]> {
+async function readyNodes(
+  { client, isConnected }: LocalAgentsOptions,
+  names: readonly string[],
+): Promise<NodeView[]> {
+  let known = false;
   for (const deadline = performance.now() + readyWithinMs; ; ) {
     const nodes: NodeView[] = [];
     for await (const node of client.nodes.all()) if (names.includes(node.name)) nodes.push(node);
-    const ready = nodes.filter((node) => node.state === 'ready').length;
-    if (ready === names.length || performance.now() > deadline) return nodes;
-    await new Promise((wake) => setTimeout(wake, 50));
+    const ready = nodes.filter((node) => node.state === 'ready' && isConnected(node.id)).length;
+    // The rows were read before we knew that all are connected: once more shows what they said on connecting.
+    if ((known && ready === names.length) || performance.now() > deadline) return nodes;
+    known = ready === names.length;
+    if (!known) await new Promise((wake) => setTimeout(wake, 50));
   }
 }
 

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { defaultMaxBodyBytes } from '@muster/api';
 import { createClient, type MusterClient } from '@muster/client';
-import type { NodeView } from '@muster/model';
+import type { NodeId, NodeView } from '@muster/model';
 import type { Logger } from 'pino';
 import { type Database, openDatabase } from './database.ts';
 import { type LocalAgentsOptions, startLocalAgents } from './local-agents.ts';
@@ -56,7 +56,8 @@ export async function startLocalSystem(options: LocalSystemOptions): Promise<Loc
     const token = await localToken(stack, dir);
     const client = createClient({ url, token });
     // Every node is this machine, and only it needs to reach them.
-    const where = { client, server: url, dir, log, address: '127.0.0.1' };
+    const isConnected = (node: NodeId): boolean => stack.control.agents.isConnected(node);
+    const where = { client, server: url, dir, log, address: '127.0.0.1', isConnected };
     const agents = await startLocalAgents({ ...options.agents, ...where });
     parts.unshift(agents);
     return { url, token, adminToken, client, database, nodes: agents.nodes, stop };
