@@ -65,7 +65,7 @@ describe('an agent', () => {
     const start = startOf(shell(`echo ran; ${gate}`));
     await server.start(start);
     expect(await server.start(start)).toMatchObject({ outcome: 'accepted' });
-    await server.started(start.run);
+    await until('it has printed', async () => (await server.read(start.run)).size > 0);
     await server.start(start);
     await server.stop({ run: start.run, reason: 'enough', class: 'cancelled', signal: 'KILL', graceMs: 0 });
     await server.ended(start.run);
@@ -214,6 +214,18 @@ describe('an agent', () => {
     expect(server.all('hello').at(-1)?.tasks).toMatchObject([{ run: start.run, state: 'running' }]);
     await server.stop({ run: start.run, reason: 'x', class: 'cancelled', signal: 'TERM', graceMs: 1000 });
     await server.ended(start.run);
+  });
+
+  it('connects again to tell that its inventory has changed, and not otherwise', async () => {
+    const devices = [{ kind: 'gpu', count: 2, model: 'H100', memoryMib: 0 }];
+    const agent = await world.agent({ devices });
+    const { server } = world;
+    await server.welcomed();
+    await agent.recheck();
+    devices[0]!.count = 1;
+    await agent.recheck();
+    await server.welcomed(2);
+    expect(server.all('hello').map(({ inventory }) => inventory.devices.length)).toEqual([2, 1]);
   });
 
   it('refuses a directory that another agent uses', async () => {

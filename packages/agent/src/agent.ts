@@ -1,11 +1,11 @@
 // The agent: adopts or starts the supervisor, then stays connected to a server, for ever, until told to stop. Losing the
 // server, the supervisor or this process itself all lead back here: look at what there is, tell it, go on.
-import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { protocolVersion, type ServerMessage } from '@muster/model';
 import { Connection } from './connection.ts';
 import { type Discovered, discover } from './discover/inventory.ts';
 import { readCa, serverUrl } from './enrol.ts';
+import { keepHouse } from './housekeeping.ts';
 import { type Identity, readIdentity, signHello } from './identity.ts';
 import { type AgentOptions, defaultKeepOutput } from './options.ts';
 import { Reports } from './reports.ts';
@@ -17,6 +17,7 @@ import { SupervisorLink, type SupervisorState } from './supervisor-link.ts';
 import { TaskBook } from './task-book.ts';
 import { type Specs, taskSpecs } from './task-spec.ts';
 import { localUsers } from './task-user.ts';
+import { agentVersion } from './version.ts';
 
 export interface AgentHandle {
   /** Leaves: tasks go on, kept by the supervisor. */
@@ -29,11 +30,7 @@ export interface AgentHandle {
 
 const firstBackoffMs = 200;
 const longestBackoffMs = 5000;
-const recheckEveryMs = 60_000;
-const retentionEveryMs = 600_000;
 const lingerMs = 30_000;
-
-export const agentVersion = readVersion();
 
 export async function runAgent(options: AgentOptions): Promise<AgentHandle> {
   const dir = openStateDir(options.dir);
@@ -110,7 +107,8 @@ class Agent {
   }
 
   async run(): Promise<void> {
-    const timers = this.#housekeeping();
+    const chores = { recheck: () => this.recheck(), removeOld: () => this.#removeOld() };
+    const rest = keepHouse(chores, this.#options.log);
     try {
       while (!this.#stopping.signal.aborted) {
         const why = await this.#connectOnce();
@@ -119,7 +117,7 @@ class Agent {
         await this.#backOff();
       }
     } finally {
-      timers();
+      rest();
       this.#link.close();
     }
   }
@@ -254,41 +252,9 @@ class Agent {
     await pause(waitMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
   }
 
-  #housekeeping(): () => void {
-    const recheck = (): void =>
-      void this.recheck().catch((error) => this.#trouble('rechecking the inventory', error));
-    const clean = (): void =>
-      void this.#removeOld().catch((error) => this.#trouble('removing old output', error));
-    const timers = [setInterval(recheck, recheckEveryMs), setInterval(clean, retentionEveryMs)];
-    for (const timer of timers) timer.unref();
-    process.on('SIGHUP', recheck);
-    clean();
-    return () => {
-      for (const timer of timers) clearInterval(timer);
-      process.off('SIGHUP', recheck);
-    };
-  }
-
   async #removeOld(): Promise<void> {
     const dirs = { output: this.#dir.output, scratch: this.#scratchRoot };
-    await removeOld(
-      dirs,
-      this.#options.keepOutput ?? defaultKeepOutput,
-      (key) => this.#book.isLive(key),
-      Date.now(),
-    );
-  }
-
-  #trouble(what: string, error: unknown): void {
-    this.#options.log.warn({ error: String(error) }, `${what} failed`);
-  }
-}
-
-function readVersion(): string {
-  try {
-    const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-    return (JSON.parse(text) as { version: string }).version;
-  } catch {
-    return 'unknown';
+    const keep = this.#options.keepOutput ?? defaultKeepOutput;
+    await removeOld(dirs, keep, (key) => this.#book.isLive(key), Date.now());
   }
 }

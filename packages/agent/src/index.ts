@@ -1,4 +1,4 @@
-export { type AgentHandle, agentVersion, runAgent } from './agent.ts';
+export { type AgentHandle, runAgent } from './agent.ts';
 export { type DeclaredDevices, parseDevices } from './discover/parse-devices.ts';
 export { type Enrolled, type EnrolOptions, enrolAgent } from './enrol.ts';
 export { type Identity, readIdentity } from './identity.ts';
@@ -10,3 +10,4 @@ export {
   type Logger,
 } from './options.ts';
 export { openStateDir } from './state-dir.ts';
+export { agentVersion } from './version.ts';

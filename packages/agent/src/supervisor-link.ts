@@ -119,9 +119,14 @@ export class SupervisorLink {
 
   /** Leaves the tasks to the supervisor, which goes when there are none. */
   close(): void {
+    this.#send({ t: 'leave' });
+    this.detach();
+  }
+
+  /** Lets go of it without a word, as a crash does. */
+  detach(): void {
     this.#closed = true;
     this.#watch.stop();
-    this.#send({ t: 'leave' });
     this.#socket?.end();
     this.#socket = null;
   }
