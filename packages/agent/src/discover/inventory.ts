@@ -1,6 +1,6 @@
 // What this node has: discovered, then corrected by what the operator declared.
 import { createHash } from 'node:crypto';
-import { arch, availableParallelism, hostname, networkInterfaces, platform, totalmem } from 'node:os';
+import { arch, availableParallelism, networkInterfaces, platform, totalmem } from 'node:os';
 import type { Device, Inventory } from '@muster/model';
 import { type AgentOptions, defaultPorts } from '../options.ts';
 import { findNvidia, type NvidiaFound } from './nvidia.ts';
@@ -25,7 +25,6 @@ export async function discover(declared: Declared, node: string, find = findNvid
     memoryMib: declared.memoryMib ?? memoryMib(),
     devices,
     labels: {
-      hostname: labelValue(hostname()),
       os: platform(),
       arch: arch(),
       ...driver,
