@@ -3,7 +3,7 @@ export * from './control-plane.ts';
 export * from './cycle.ts';
 export * from './dispatch.ts';
 export * from './expire.ts';
-export * from './host/process-identity.ts';
+
 export * from './host/start.ts';
 export * from './leader.ts';
 export * from './mass-silence.ts';

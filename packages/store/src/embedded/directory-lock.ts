@@ -6,7 +6,7 @@
 import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperationalError } from '@muster/model';
-import { isAlive, ownIdentity, type ProcessIdentity, pidNamespace } from './process-identity.ts';
+import { isAlive, ownIdentity, type ProcessIdentity, pidNamespace } from '../process-identity.ts';
 
 export interface DirectoryLock {
   release(): void;

@@ -16,8 +16,8 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationalError } from '@muster/model';
+import { startOf } from '../process-identity.ts';
 import { type Account, privateDirectory } from './account.ts';
-import { startOf } from './process-identity.ts';
 
 export interface Cluster {
   /** Folder with bin/initdb and bin/postgres. */

@@ -18,9 +18,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { openStore } from '../open-store.ts';
+import { ownIdentity, startOf } from '../process-identity.ts';
 import { aSubmit, submitted } from '../testing/builders.ts';
 import { answering, killed } from '../testing/servers.ts';
-import { ownIdentity, startOf } from './process-identity.ts';
 import { type Embedded, startEmbedded } from './start-embedded.ts';
 
 const longMs = 120_000;

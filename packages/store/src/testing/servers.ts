@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { serverAccount } from '../embedded/account.ts';
-import { startOf } from '../embedded/process-identity.ts';
 import { startEmbedded } from '../embedded/start-embedded.ts';
 import { migrate } from '../migrate.ts';
 import { type OpenOptions, openStore, type PgStore } from '../open-store.ts';
+import { startOf } from '../process-identity.ts';
 import { newId } from './builders.ts';
 
 export interface TestServer {
