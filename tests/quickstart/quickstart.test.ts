@@ -1,0 +1,64 @@
+// The README's first command: a whole system, a finished gang, and nothing left behind; also when it is interrupted.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { processesOf } from '../harness/leftovers.ts';
+import { eventually, repository } from '../harness/processes.ts';
+
+const ends: (() => void)[] = [];
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
+
+function quickstart(): {
+  child: ChildProcess;
+  output: () => string;
+  exited: Promise<number | null>;
+  dir: string;
+} {
+  const dir = mkdtempSync(join(tmpdir(), 'muster-quickstart-test-'));
+  // As root, PostgreSQL and tasks run as other users and must get through.
+  chmodSync(dir, 0o711);
+  // Its temporary folder lies in ours, so that whatever it leaves is found.
+  const child = spawn(process.execPath, ['packages/muster/src/quickstart.ts'], {
+    cwd: repository,
+    env: { ...process.env, TMPDIR: dir, NO_COLOR: '1' },
+  });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (data: Buffer) => {
+      text += data.toString();
+    });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  ends.push(() => {
+    child.kill('SIGKILL');
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+  });
+  return { child, output: () => text, exited, dir };
+}
+
+it('shows a finished gang of four with its logs, placement and reasons, and leaves nothing running', async () => {
+  const { output, exited, dir } = quickstart();
+  expect({ code: await exited, output: output() }).toMatchObject({ code: 0 });
+  for (const shown of [
+    '4 x 1000 gradients added up',
+    'muster show',
+    'muster why',
+    'Nearest possible',
+    'nothing is left running',
+  ])
+    expect(output()).toContain(shown);
+  expect(processesOf(dir)).toEqual([]);
+  expect(readdirSync(dir)).toEqual([]);
+});
+
+it('interrupted in the middle, it stops everything and says so by its exit code', async () => {
+  const { child, output, exited, dir } = quickstart();
+  await eventually('the first command is shown', 60_000, () => output().includes('$ muster'));
+  child.kill('SIGINT');
+  expect(await exited).toBe(130);
+  expect(processesOf(dir)).toEqual([]);
+  expect(readdirSync(dir)).toEqual([]);
+});
