@@ -1,8 +1,10 @@
 // What must hold when parts of a node die or freeze: agent, supervisor, both.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { setprivPath } from './supervisor/launch.ts';
+import { isAlive } from './supervisor/processes.ts';
 import { shell, startOf } from './testing/fake-server.ts';
 import { until } from './testing/until.ts';
 import { makeWorld, pidsOf, type World } from './testing/world.ts';
@@ -208,5 +210,46 @@ describe('when the supervisor hangs', () => {
       class: 'infrastructure',
       reason: { code: 'supervisor-lost' },
     });
+  });
+});
+
+describe('when the disk is full', () => {
+  it('a start is refused with a reason, running jobs go on, and starts work again when there is room', async ({
+    skip,
+  }) => {
+    const { server, dir } = world;
+    const inner = join(dir, 'agent');
+    const identity = readFileSync(join(inner, 'identity.json'));
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m,mode=700', 'tmpfs', inner]);
+    if (mounted.status !== 0) skip('mounting is not allowed here');
+    try {
+      writeFileSync(join(inner, 'identity.json'), identity);
+      const agent = await world.agent();
+      await server.welcomed();
+      const running = startOf(shell(`${waitForGo}; seq 1000; exit 6`));
+      await server.start(running);
+      await server.started(running.run);
+      const filler = join(inner, 'filler');
+      spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4k'], { stdio: 'ignore' });
+      // The last page of the journal may still have room for a few lines.
+      const answers: string[] = [];
+      await until('a refusal', async () => {
+        const done = await server.start(startOf(['true'], {}, { env: { PADDING: 'x'.repeat(4096) } }));
+        answers.push(`${done.outcome} ${done.detail}`);
+        return done.outcome === 'refused';
+      });
+      expect(answers.at(-1)).toMatch(/ENOSPC|no space/);
+      writeFileSync(join(scratchOf(running.run), 'go'), '');
+      expect(await server.ended(running.run)).toMatchObject({ code: 6 });
+      rmSync(filler);
+      const next = startOf(['true']);
+      expect(await server.start(next)).toMatchObject({ outcome: 'accepted' });
+      expect(await server.ended(next.run)).toEqual({ ok: true });
+      await agent.stop();
+      const { pid, startTicks } = world.supervisor();
+      await until('the supervisor left', () => !isAlive(pid, startTicks));
+    } finally {
+      spawnSync('umount', ['-l', inner]);
+    }
   });
 });
