@@ -36,7 +36,11 @@ export function runCommand(cli: Cli): Command {
     .option('--project <path>', 'the project that pays')
     .option('--tier <name>', 'service class')
     .option('--priority <n>', 'order inside the tier, -1000 to 1000; higher first')
-    .option('--env <name=value>', 'a variable for the job; a bare NAME takes the value from here', collect)
+    .option(
+      '--env <name=value>',
+      'a variable for the job; a bare NAME takes the value from here, as PATH does',
+      collect,
+    )
     .option('--label <name=value>', 'a label to find the job by', collect)
     .option('--workdir <path>', 'working directory on the node; the present one when left out')
     .option('--time-limit <duration>', 'stop it after this long, such as 2h30m')

@@ -29,6 +29,12 @@ test('flags become a job', () => {
   });
 });
 
+test('the program is looked up as the shell here would, unless told otherwise', () => {
+  const env = { PATH: '/venv/bin:/usr/bin' };
+  expect(specFromFlags(['python'], {}, '/work', env).env).toEqual(env);
+  expect(specFromFlags(['python'], { env: ['PATH=/bin'] }, '/work', env).env).toEqual({ PATH: '/bin' });
+});
+
 test.each([
   ['4', { count: 4 }],
   ['H100:4', { model: 'H100', count: 4 }],

@@ -43,10 +43,11 @@ export function specFromFlags(
     tier: flags.tier,
     priority: number(flags.priority, '--priority'),
     command: [...command],
-    env: flags.env && pairs(flags.env, '--env', env),
+    // The program is looked up as this shell would: a virtual environment that is active here is meant to be used.
+    env: orNothing(defined({ PATH: env.PATH, ...(flags.env && pairs(flags.env, '--env', env)) })),
     workdir: flags.workdir ?? cwd,
     tasks: number(flags.tasks, '--tasks'),
-    resources: Object.keys(resources).length > 0 ? resources : undefined,
+    resources: orNothing(resources),
     retry: flags.retry === undefined ? undefined : { user: number(flags.retry, '--retry') },
     timeLimit: flags.timeLimit,
     stopAfter: flags.stopAfter,
@@ -131,6 +132,10 @@ export function refusedFlags(
   problem: { readonly errors?: readonly { path: string; message: string }[] } | null,
 ): CliFailure | null {
   return problem?.errors && problem.errors.length > 0 ? new CliFailure(flagProblems(problem.errors)) : null;
+}
+
+function orNothing<T extends object>(value: T): T | undefined {
+  return Object.keys(value).length > 0 ? value : undefined;
 }
 
 function defined<T extends object>(value: T): T {
