@@ -135,9 +135,9 @@ describe('when the supervisor is killed', () => {
   it.runIf(setprivPath)('a task dies with it even when no agent is there to notice', async () => {
     const { server } = world;
     const agent = await world.process();
-    const start = startOf(['sleep', '1000']);
+    const start = startOf(shell('echo up; exec sleep 1000'));
     await server.start(start);
-    await server.started(start.run);
+    await until('it is up', async () => (await server.read(start.run)).size > 0);
     agent.kill('SIGKILL');
     process.kill(world.supervisor().pid, 'SIGKILL');
     await until('the task died', async () => (await pidsOf(`${start.run}.0`)).length === 0);

@@ -102,8 +102,10 @@ function lastScript(spec: TaskSpec): string {
   const exports = Object.entries(spec.env)
     .filter(([name]) => !shellOwned.has(name))
     .map(([name, value]) => `export ${name}=${quote(value)}`);
-  // The directory first: `cd` would also look in a CDPATH of the user's, and set variables of its own.
   return [
+    // Whoever asks to die with a parent that has died just before lives for ever.
+    `[ "$PPID" = ${process.pid} ] || exit 125`,
+    // The directory before the variables: `cd` would also look in a CDPATH of the user's, and set some of its own.
     `cd -- ${quote(spec.workdir ?? spec.scratch)} || exit 126`,
     'unset OLDPWD',
     ...exports,
