@@ -37,7 +37,7 @@ onEveryServer((server) => {
     });
   }
 
-  test('every other intention says unknown too, or throws that it is', async () => {
+  test('every other intention says unknown too, or throws that it is', { timeout: longMs }, async () => {
     const url = await server().database();
     const proxy = await commitProxy(url);
     const direct = await server().store({ url });
@@ -51,8 +51,10 @@ onEveryServer((server) => {
     const unit = aUnit(await submitted(direct), [placement(node.node)]);
     expect(await lost(() => store.commitPlan(epoch, aPlan([unit])))).toEqual({ outcome: 'unknown' });
     await expect(lost(() => store.takeOutbox([node], 1))).rejects.toMatchObject({ code: 'outcome-unknown' });
-    // It took effect: this session has been handed the row, and only a new one gets it again.
+    // It took effect: others see a row that was handed out; who lost the answer knows that it sent nothing.
     expect(await direct.takeOutbox([node], 1)).toEqual([]);
+    expect(await store.takeOutbox([node], 1)).toMatchObject([{ kind: 'start', command: { run: unit.run } }]);
+    expect(await store.takeOutbox([node], 1)).toEqual([]);
     expect(await lost(() => store.renew({ ...node, keys: [] }))).toEqual({ outcome: 'unknown' });
     expect(
       await lost(() => store.observe(node, [{ kind: 'started', run: unit.run, rank: 0, pid: 1 }])),

@@ -23,7 +23,7 @@ import * as nodeReads from './pg/read-nodes.ts';
 import { commitRenewals } from './pg/renew.ts';
 import { retain } from './pg/retain.ts';
 import { commitSubmits, type SubmitOutcome } from './pg/submit.ts';
-import { takeOutbox } from './pg/take-outbox.ts';
+import { outboxTaker } from './pg/take-outbox.ts';
 
 export interface OpenOptions extends DatabaseOptions {
   /** Rows of one event partition; for tests. */
@@ -96,6 +96,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
   const observations = groupCommit(lanes.observe, commitObservations(database));
   const renewals = groupCommit(lanes.renew, commitRenewals(database));
   const done = groupCommit(lanes.outbox, commitOutboxDone(database));
+  const takeOutbox = outboxTaker(database);
   let latestMs = 0;
   return {
     async nowMs() {
@@ -122,7 +123,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     silenceOverdue: (epoch) => known(liveness.silenceOverdue(database, epoch)),
     freeze: (epoch, freeze) => known(admin.freeze(database, epoch, freeze)),
     retain: (epoch, retention) => known(retain(database, epoch, retention)),
-    takeOutbox: (sessions, limit) => looked(takeOutbox(database, sessions, limit)),
+    takeOutbox: (sessions, limit) => looked(takeOutbox(sessions, limit)),
     async closeOutbox(items) {
       for (const settled of await done.push(items)) resultOf(settled);
     },

@@ -12,6 +12,7 @@ import {
 } from '@muster/model';
 import type { NodeSession, OutboxCommand } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
+import { CommitUnknown } from '../failure.ts';
 import { Changes, type RunRecord } from '../rules/records.ts';
 import { attemptRun, endTasks, isOver, stopOf } from '../rules/run-rules.ts';
 import { applyChanges } from './apply.ts';
@@ -31,7 +32,7 @@ const candidates = {
   text: `
 SELECT o.id, o.run FROM unnest($1::text[], $2::text[]) AS s (node, session)
 JOIN node n ON n.id = s.node AND n.session = s.session
-JOIN outbox o ON o.node = s.node AND o.attempted_session IS DISTINCT FROM s.session
+JOIN outbox o ON o.node = s.node AND (o.attempted_session IS DISTINCT FROM s.session OR o.id = ANY ($4::bigint[]))
 ORDER BY o.id LIMIT $3`,
 };
 
@@ -41,36 +42,48 @@ const take = {
   text: `
 UPDATE outbox o SET attempted_session = n.session
 FROM unnest($1::text[], $2::text[]) AS s (node, session) JOIN node n ON n.id = s.node AND n.session = s.session
-WHERE o.id = ANY ($3::bigint[]) AND o.node = s.node AND o.attempted_session IS DISTINCT FROM s.session
+WHERE o.id = ANY ($3::bigint[]) AND o.node = s.node
+  AND (o.attempted_session IS DISTINCT FROM s.session OR o.id = ANY ($4::bigint[]))
 RETURNING o.id, o.epoch, o.node, o.run, o.kind, o.stop`,
 };
 
-export async function takeOutbox(
-  database: Database,
-  sessions: readonly NodeSession[],
-  limit: number,
-): Promise<readonly OutboxCommand[]> {
-  const nodes = sessions.map((session) => session.node);
-  const names = sessions.map((session) => session.session);
-  // Most looks find nothing; they cost one read and no transaction.
-  const found = await database.query<{ id: number; run: RunId }>(candidates, [nodes, names, limit]);
-  if (found.length === 0) return [];
-  const { value } = await database.write(
-    async (tx) => {
-      const { runs } = await lockRuns(
-        tx,
-        found.map((row) => row.run),
+type TakeOutbox = (sessions: readonly NodeSession[], limit: number) => Promise<readonly OutboxCommand[]>;
+
+export function outboxTaker(database: Database): TakeOutbox {
+  // Rows of a take whose COMMIT was not answered: perhaps marked as handed to this session, and never sent by it. Only
+  // this process can know, so it takes them again; otherwise they would wait for the node's next session.
+  const doubtful = new Set<number>();
+  return async (sessions, limit) => {
+    const nodes = sessions.map((session) => session.node);
+    const names = sessions.map((session) => session.session);
+    const again = [...doubtful];
+    // Most looks find nothing; they cost one read and no transaction.
+    const found = await database.query<{ id: number; run: RunId }>(candidates, [nodes, names, limit, again]);
+    if (found.length === 0) return [];
+    const ids = found.map((row) => row.id);
+    try {
+      const { value } = await database.write(
+        async (tx) => {
+          const { runs } = await lockRuns(
+            tx,
+            found.map((row) => row.run),
+          );
+          const taken = await tx.query<Row>(take, [nodes, names, ids, again]);
+          return deliverable(
+            tx,
+            taken.sort((a, b) => a.id - b.id),
+            runs,
+          );
+        },
+        { fenced: true, anySequence: true },
       );
-      const taken = await tx.query<Row>(take, [nodes, names, found.map((row) => row.id)]);
-      return deliverable(
-        tx,
-        taken.sort((a, b) => a.id - b.id),
-        runs,
-      );
-    },
-    { fenced: true, anySequence: true },
-  );
-  return value;
+      for (const id of ids) doubtful.delete(id);
+      return value;
+    } catch (error) {
+      if (error instanceof CommitUnknown) for (const id of ids) doubtful.add(id);
+      throw error;
+    }
+  };
 }
 
 async function deliverable(
