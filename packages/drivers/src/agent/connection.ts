@@ -92,8 +92,12 @@ export class Connection {
   command(outbox: number, message: (n: number) => ServerMessage): Promise<CommandAnswer> {
     return new Promise((resolve) => {
       if (this.#over) return resolve({ outcome: 'unknown' });
+      // The agent would close on it, and on the same row again and again: one job would cut its node off.
+      const text = JSON.stringify(message(this.#sent + 1));
+      const bytes = Buffer.byteLength(text);
+      if (bytes > maxMessageBytes) return resolve({ outcome: 'refused', detail: tooLarge(bytes) });
       this.#commands.set(outbox, resolve);
-      this.#send(message);
+      this.#sendText(text);
     });
   }
 
@@ -140,13 +144,17 @@ export class Connection {
   }
 
   #send(message: (n: number) => ServerMessage): void {
-    if (this.#over) return;
+    if (!this.#over) this.#sendText(JSON.stringify(message(this.#sent + 1)));
+  }
+
+  #sendText(text: string): void {
     if (this.#socket.bufferedAmount > maxBufferedBytes) {
       this.#socket.terminate();
       this.#ended();
       return;
     }
-    this.#socket.send(JSON.stringify(message(++this.#sent)));
+    this.#sent++;
+    this.#socket.send(text);
   }
 
   #receive(data: Uint8Array): void {
@@ -240,6 +248,8 @@ export class Connection {
         'this node is not enrolled here, or its key is not the one it enrolled with',
       );
     }
+    // It has gone meanwhile: its next connection may have told more, and this hello must not undo that.
+    if (this.#over) return;
     const welcome = await this.#deps.sink.hello({ node: hello.node, session: this.session }, hello);
     if ('refused' in welcome) return this.refuse(welcome.refused, `node ${hello.node} is ${welcome.refused}`);
     if (this.#over) return this.#deps.sink.gone({ node: hello.node, session: this.session });
@@ -276,6 +286,11 @@ export class Connection {
     this.#reads.clear();
     this.#hooks.ended(this.#node);
   }
+}
+
+function tooLarge(bytes: number): string {
+  const mib = (n: number): string => (n / 1024 / 1024).toFixed(1);
+  return `the tasks of this run on one node make a command of ${mib(bytes)} MiB, and ${mib(maxMessageBytes)} MiB are allowed: give them less environment or shorter commands`;
 }
 
 /** Keys are Ed25519 public keys as PEM or as base64 of their DER form. */

@@ -4,6 +4,7 @@ import {
   freshId,
   helloText,
   type Inventory,
+  maxMessageBytes,
   type NodeId,
   type RunId,
   type ServerMessage,
@@ -183,6 +184,37 @@ describe('the agent hub', () => {
     agent.drop();
     expect(await second).toEqual({ outcome: 'unknown' });
     expect(await hub.stop({ ...target, outbox: 7 }, stop)).toEqual({ outcome: 'unknown' });
+  });
+
+  it('a command that no agent would take is refused, and the connection stays', async () => {
+    const { hub, agent } = await connected();
+    const sent = agent.got.length;
+    const answer = await hub.stop(
+      { outbox: 5, epoch: 7, node },
+      { ...stop, reason: 'x'.repeat(maxMessageBytes) },
+    );
+    expect(answer).toMatchObject({ outcome: 'refused', detail: expect.stringContaining('4.0 MiB') });
+    expect(agent.got).toHaveLength(sent);
+    expect(hub.isConnected(node)).toBe(true);
+  });
+
+  it('a hello of a connection that is gone by then is not told', async () => {
+    const { hub, privateKey, news, sink } = setup();
+    const told: string[] = [];
+    const { hello: welcome } = sink;
+    Object.assign(sink, {
+      hello: (...args: Parameters<AgentSink['hello']>) => {
+        told.push(args[0].session);
+        return welcome(...args);
+      },
+    });
+    const agent = agentSocket();
+    hub.accept(agent.socket, 'x');
+    agent.say(hello(agent, privateKey));
+    agent.drop();
+    await settled();
+    expect(told).toEqual([]);
+    expect(news).toEqual([]);
   });
 
   it('a newer connection of a node replaces the older one, whose end does not make the node go', async () => {
