@@ -2,7 +2,8 @@
 // committed before the first call, the row is closed on the agent's word, and a row whose answer never came stays open and
 // is handed out again in the node's next session. The agent starts a key at most once, so sending twice is harmless.
 import type { Driver } from '@muster/drivers';
-import type { NodeSession, OutboxCommand, Store } from '@muster/store';
+import { OperationalError } from '@muster/model';
+import type { NodeSession, OutboxCommand, OutboxDone, Store } from '@muster/store';
 import { type Loop, startLoop } from './loop.ts';
 import type { World } from './world.ts';
 
@@ -21,33 +22,60 @@ export interface Dispatch {
 
 const rowsAtOnce = 1000;
 const sweepMs = 2000;
+const closeAgainMs = 500;
 
 export function startDispatch({ world, store, driver, onBug }: DispatchDeps): Dispatch {
+  let stopped = false;
+
   async function step(): Promise<number> {
     const sessions = driver.sessions();
     if (sessions.length === 0) return sweepMs;
     const commands = await store.takeOutbox(sessions, rowsAtOnce);
+    const taken = new Map(sessions.map(({ node, session }) => [node, session]));
     for (const command of commands) {
       // Not awaited: a slow node must not hold up the others.
-      void deliver(command);
+      deliver(command, taken.get(command.node)).catch(onBug);
     }
     return commands.length === rowsAtOnce ? 0 : sweepMs;
   }
 
-  async function deliver(row: OutboxCommand): Promise<void> {
+  async function deliver(row: OutboxCommand, session: string | undefined): Promise<void> {
     const target = { outbox: row.id, epoch: row.epoch, node: row.node };
     const answer = await (row.kind === 'start'
       ? driver.submit(target, row.command)
       : driver.stop(target, row.command));
     if (answer.outcome === 'unknown') return;
     const detail = answer.outcome === 'refused' ? answer.detail : null;
-    try {
-      await store.closeOutbox([{ id: row.id, outcome: answer.outcome, detail }]);
-    } catch (error) {
-      // The row stays open and is handed out again; the agent will answer the same.
-      world.log.warn({ outbox: row.id, error: String(error) }, 'could not close an outbox row');
-    }
+    const done: OutboxDone = { id: row.id, outcome: answer.outcome, detail };
+    // A row is handed out once a session: an answer given up here would leave the row, and a run that was refused, for as
+    // long as the node stays connected. A newer session is handed the row again and has an answer of its own.
+    while (!(await closed(done)) && !stopped && sessionOf(row.node) === session) await pause(closeAgainMs);
     if (answer.outcome === 'stale-epoch') loop.wake();
+  }
+
+  /** False when the world failed and asking again may help. */
+  async function closed(done: OutboxDone): Promise<boolean> {
+    try {
+      await store.closeOutbox([done]);
+      return true;
+    } catch (error) {
+      if (!(error instanceof OperationalError)) throw error;
+      world.log.warn(
+        { outbox: done.id, code: error.code },
+        `could not close an outbox row: ${error.message}`,
+      );
+      return error.code !== 'unavailable' && error.code !== 'outcome-unknown';
+    }
+  }
+
+  function sessionOf(node: NodeSession['node']): string | undefined {
+    return driver.sessions().find((session) => session.node === node)?.session;
+  }
+
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      world.timers.after(ms, resolve);
+    });
   }
 
   const loop: Loop = startLoop(world, { name: 'dispatch', step, onBug });
@@ -55,6 +83,7 @@ export function startDispatch({ world, store, driver, onBug }: DispatchDeps): Di
   return {
     wake: () => loop.wake(),
     async stop() {
+      stopped = true;
       endHints();
       await loop.stop();
     },
