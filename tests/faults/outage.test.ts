@@ -12,7 +12,7 @@ let ports: readonly [number, number];
 beforeAll(async () => {
   ports = [await freePort(), await freePort()];
   system = await startSystem([{ name: 'a', port: ports[0] }]);
-  await system.startAgent({ name: 'n1', devices: 'gpu=4:H100' });
+  await system.startAgent({ name: 'n1', devices: 'gpu=4:H100', otherPorts: [ports[1]] });
 });
 
 afterAll(() => system.close());
@@ -59,6 +59,11 @@ it('a leader paused past its lease: the other takes over within 20 s, and the ol
     45_000,
     async () => (await other.jobs.get(during.id)).state === 'ended',
   );
+  await eventually('the node of the paused server has gone to the other', 60_000, async () => {
+    const node = await system.store.node('n1');
+    const server = node ? await system.store.serverOfNode(node.id) : null;
+    return node?.state.state === 'ready' && server?.url.includes(String(ports[1]));
+  });
   const late = {
     ...aPlan([]),
     verdicts: [{ entry: 'late', verdict: { kind: 'waits' as const, reasons: [] } }],

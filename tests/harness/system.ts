@@ -17,6 +17,8 @@ export interface AgentOptions {
   readonly devices?: string;
   readonly cpus?: number;
   readonly memory?: string;
+  /** Ports of other servers it may go to. */
+  readonly otherPorts?: readonly number[];
 }
 
 export interface TestSystem {
@@ -101,6 +103,7 @@ export async function startSystem(
     ];
     args.push('--cpus', String(options.cpus ?? 64), '--memory', options.memory ?? '64GiB');
     if (options.devices) args.push('--devices', options.devices);
+    for (const other of options.otherPorts ?? []) args.push('--server', `http://127.0.0.1:${other}`);
     const portsFile = join(dir, `ports-${options.name}`);
     if (first) {
       const enrolment = await client.nodes.createEnrolment({});

@@ -36,7 +36,7 @@ export async function runAgent(options: AgentOptions): Promise<AgentHandle> {
   const dir = openStateDir(options.dir);
   const identity = readIdentity(dir);
   // Said now, not at the first attempt to connect.
-  serverUrl(options.server, '/');
+  for (const server of serversOf(options)) serverUrl(server, '/');
   readCa(options.caFile);
   const unlock = lockStateDir(dir);
   try {
@@ -57,6 +57,11 @@ export async function runAgent(options: AgentOptions): Promise<AgentHandle> {
   }
 }
 
+const serversOf = (options: AgentOptions): readonly string[] => [
+  options.server,
+  ...(options.otherServers ?? []),
+];
+
 class Agent {
   readonly #options: AgentOptions;
   readonly #dir: StateDir;
@@ -73,6 +78,8 @@ class Agent {
   #connection: Connection | null = null;
   #backoffMs = firstBackoffMs;
   #lastTrouble: string | null = null;
+  /** Counts connections: each goes to the next server of the list. */
+  #turn = 0;
 
   constructor(options: AgentOptions, dir: StateDir, identity: Identity) {
     this.#options = options;
@@ -111,9 +118,8 @@ class Agent {
     const rest = keepHouse(chores, this.#options.log);
     try {
       while (!this.#stopping.signal.aborted) {
-        const why = await this.#connectOnce();
+        await this.#connectOnce();
         if (this.#stopping.signal.aborted) break;
-        this.#tellTrouble(why);
         await this.#backOff();
       }
     } finally {
@@ -148,11 +154,16 @@ class Agent {
     this.#book.replace(state.tasks);
   }
 
+  #server(): string {
+    const servers = serversOf(this.#options);
+    return servers[this.#turn % servers.length] as string;
+  }
+
   /** Resolves, with the reason, when the connection is over. */
   #connectOnce(): Promise<string> {
     return new Promise((resolve) => {
       let session: Session | null = null;
-      const url = serverUrl(this.#options.server, '/v1/agents/connect', true);
+      const url = serverUrl(this.#server(), '/v1/agents/connect', true);
       const connection = new Connection(url, readCa(this.#options.caFile), {
         message: (message) => {
           if (session) session.handle(message);
@@ -161,6 +172,8 @@ class Agent {
         closed: (why) => {
           session?.end();
           this.#connection = null;
+          this.#tellTrouble(why);
+          this.#turn++;
           resolve(why);
         },
       });
@@ -176,7 +189,7 @@ class Agent {
       case 'welcome':
         this.#options.log.info(
           { epoch: message.epoch },
-          `connected to ${this.#options.server} as ${message.nodeName}`,
+          `connected to ${this.#server()} as ${message.nodeName}`,
         );
         this.#backoffMs = firstBackoffMs;
         this.#lastTrouble = null;
@@ -238,11 +251,12 @@ class Agent {
 
   /** Once for each reason, not for every attempt. */
   #tellTrouble(why: string): void {
-    if (why === this.#lastTrouble || this.#backoffMs === 0) return;
+    const { aborted } = this.#stopping.signal;
+    if (aborted || why === this.#lastTrouble || this.#backoffMs === 0) return;
     this.#lastTrouble = why;
     this.#options.log.warn(
       {},
-      `not connected to ${this.#options.server}: ${why}; tasks go on, trying again until it works`,
+      `not connected to ${this.#server()}: ${why}; tasks go on, trying again until it works`,
     );
   }
 

@@ -13,6 +13,8 @@ export interface Logger {
 export interface AgentOptions {
   /** http(s) address of a server; the agent dials out to it. */
   readonly server: string;
+  /** Other servers of the same system, tried in turn when a connection ends. */
+  readonly otherServers?: readonly string[] | undefined;
   /** The agent's own directory: key, journal, output and scratch directories. */
   readonly dir: string;
   readonly log: Logger;

@@ -34,7 +34,7 @@ export class Journal {
   #unsynced: Waiting[] = [];
   #writing = false;
   #syncing = false;
-  #rewrite: (() => readonly JournalRecord[]) | null = null;
+  #rewrite: { readonly records: () => readonly JournalRecord[]; readonly done: () => void } | null = null;
   /** After a failed fsync the kernel may have dropped the pages: nothing more can be promised by this process. */
   #broken: Error | null = null;
   sizeBytes = 0;
@@ -44,16 +44,26 @@ export class Journal {
     this.#file = file;
   }
 
+  /** Throws when there is a journal that cannot be read: whoever took it for empty would start its keys again. */
   static async read(path: string): Promise<JournalRecord[]> {
-    const text = await readFile(path, 'utf8').catch(() => '');
+    let bytes: Buffer;
+    try {
+      bytes = await readFile(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw error;
+    }
     const records: JournalRecord[] = [];
-    for (const line of text.split('\n')) {
-      if (line === '') continue;
+    // Line by line, because a journal may be longer than a string can be.
+    for (let at = 0; at < bytes.length; ) {
+      const newline = bytes.indexOf(0x0a, at);
+      const end = newline < 0 ? bytes.length : newline;
       try {
-        records.push(JSON.parse(line) as JournalRecord);
+        if (end > at) records.push(JSON.parse(bytes.toString('utf8', at, end)) as JournalRecord);
       } catch {
         // A torn line: what it said was never promised to anybody.
       }
+      at = end + 1;
     }
     return records;
   }
@@ -75,10 +85,13 @@ export class Journal {
     });
   }
 
-  /** Replaces the file by what `records` says when it is this writer's turn. */
-  compact(records: () => readonly JournalRecord[]): void {
-    this.#rewrite = records;
-    if (!this.#writing) void this.#write();
+  /** Replaces the file by what `records` says when it is this writer's turn. Resolves when that is done or was not possible. */
+  compact(records: () => readonly JournalRecord[]): Promise<void> {
+    return new Promise((done) => {
+      this.#rewrite?.done();
+      this.#rewrite = { records, done };
+      if (!this.#writing) void this.#write();
+    });
   }
 
   async #write(): Promise<void> {
@@ -123,27 +136,42 @@ export class Journal {
   }
 
   async #replace(): Promise<void> {
-    const records = this.#rewrite?.() ?? [];
+    // Who waited for the last batch acts on it first, so that what is in the old file is in the new one too.
+    await new Promise((resolve) => setImmediate(resolve));
+    const rewrite = this.#rewrite;
     this.#rewrite = null;
+    if (!rewrite) return;
     try {
-      const { file, sizeBytes } = await replace(this.#path, records);
-      await this.#file.close();
+      const { file, sizeBytes } = await replace(this.#path, rewrite.records());
+      await this.#file.close().catch(() => {});
       this.#file = file;
       this.sizeBytes = sizeBytes;
     } catch {
       // No room for a second copy: the old file still says everything.
     }
+    rewrite.done();
   }
 }
 
 async function replace(path: string, records: readonly JournalRecord[]) {
   const next = `${path}.new`;
-  const file = await open(next, 'w', 0o600);
   const bytes = Buffer.from(`${records.map((record) => JSON.stringify(record)).join('\n')}\n`);
-  await file.writeFile(bytes);
-  await file.datasync();
-  await rename(next, path);
   const dir = await open(dirname(path), 'r');
-  await dir.sync().finally(() => dir.close());
-  return { file, sizeBytes: bytes.length };
+  try {
+    const file = await open(next, 'w', 0o600);
+    try {
+      await file.writeFile(bytes);
+      await file.datasync();
+      await rename(next, path);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    // From here on the new file is the journal. A rename that is lost in a power cut brings back the old one, and by then
+    // no task of this boot is left.
+    await dir.sync().catch((error) => console.error(`the journal's directory: ${error}`));
+    return { file, sizeBytes: bytes.length };
+  } finally {
+    await dir.close();
+  }
 }

@@ -5,7 +5,7 @@ import { logLevels } from '../log-levels.ts';
 import type { MachineFlags } from '../machine-flags.ts';
 
 export interface AgentFlags extends MachineFlags {
-  readonly server?: string;
+  readonly server?: readonly string[];
   readonly token?: string;
   readonly tokenFile?: string;
   readonly name?: string;
@@ -31,7 +31,11 @@ export function agentCommand(cli: Cli): Command {
       'Make this machine a node: run its tasks and report on them. The first start needs an enrolment token\n' +
         '("muster nodes token" makes one); afterwards the key in --dir is enough. Stopping the agent stops no task.',
     )
-    .option('--server <url>', 'the server; the one it enrolled at when left out')
+    .option(
+      '--server <url>',
+      'the server; the one it enrolled at when left out; several times for several servers of one system',
+      collect,
+    )
     .option('--token <token>', 'enrolment token, for the first start (or MUSTER_ENROL_TOKEN)')
     .option('--token-file <file>', 'file with the enrolment token, which other users cannot see')
     .option('--name <name>', "the node's name; the host's when left out")

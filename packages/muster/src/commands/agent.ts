@@ -20,6 +20,7 @@ export async function agent(cli: Cli, flags: AgentFlags): Promise<void> {
   const { address, caFile, cgroups, taskUser } = flags;
   const running = await runAgent({
     server: known.server,
+    otherServers: flags.server?.slice(1),
     dir,
     log,
     ...machine,
@@ -42,10 +43,10 @@ export async function agent(cli: Cli, flags: AgentFlags): Promise<void> {
 
 async function enrolled(cli: Cli, flags: AgentFlags, dir: string) {
   const before = identityIn(dir);
-  if (before) return { ...before, server: flags.server ?? before.server };
+  if (before) return { ...before, server: flags.server?.[0] ?? before.server };
   const token = tokenOf(cli, flags);
-  if (flags.server === undefined) throw usage('--server is needed for the first start');
-  const server = flags.server;
+  const server = flags.server?.[0];
+  if (server === undefined) throw usage('--server is needed for the first start');
   const name = flags.name ?? nodeName();
   const { node } = await enrolAgent({ server, token, name, dir, caFile: flags.caFile });
   return { node, name, server };
