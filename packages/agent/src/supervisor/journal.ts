@@ -70,7 +70,8 @@ export class Journal {
 
   /** Starts a new file that says the same as `records`, in place of the old one. */
   static async create(path: string, records: readonly JournalRecord[]): Promise<Journal> {
-    const { file, sizeBytes } = await replace(path, records);
+    const { file, sizeBytes, broken } = await replace(path, records);
+    if (broken) throw broken;
     const journal = new Journal(path, file);
     journal.sizeBytes = sizeBytes;
     return journal;
@@ -142,10 +143,11 @@ export class Journal {
     this.#rewrite = null;
     if (!rewrite) return;
     try {
-      const { file, sizeBytes } = await replace(this.#path, rewrite.records());
+      const { file, sizeBytes, broken } = await replace(this.#path, rewrite.records());
       await this.#file.close().catch(() => {});
       this.#file = file;
       this.sizeBytes = sizeBytes;
+      this.#broken ??= broken;
     } catch {
       // No room for a second copy: the old file still says everything.
     }
@@ -167,10 +169,12 @@ async function replace(path: string, records: readonly JournalRecord[]) {
       await file.close();
       throw error;
     }
-    // From here on the new file is the journal. A rename that is lost in a power cut brings back the old one, and by then
-    // no task of this boot is left.
-    await dir.sync().catch((error) => console.error(`the journal's directory: ${error}`));
-    return { file, sizeBytes: bytes.length };
+    // The new file is the journal now, whatever the disk says; only a crash of the machine could bring back the old one.
+    const broken = await dir.sync().then(
+      () => null,
+      (error: Error) => error,
+    );
+    return { file, sizeBytes: bytes.length, broken };
   } finally {
     await dir.close();
   }

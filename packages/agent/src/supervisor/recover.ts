@@ -31,8 +31,7 @@ export function snapshot(
   tasks: readonly (RecoveredTask & { readonly started: boolean; readonly pid: number })[],
 ): JournalRecord[] {
   const records: JournalRecord[] = [{ r: 'open', version: supervisorVersion, bootId }];
-  // A key this old is also kept from starting by the server, whose renewals no longer name it.
-  const kept = [...claims].slice(-claimsKept);
+  const kept = [...claims];
   for (let i = 0; i < kept.length; i += 1000) records.push({ r: 'claimed', keys: kept.slice(i, i + 1000) });
   for (const { key, spec, started, pid, exit } of tasks) {
     records.push({ r: 'claim', key, atMs: claims.get(key) ?? 0, spec });
@@ -41,6 +40,18 @@ export function snapshot(
     if (exit) records.push({ r: 'exit', key, exit });
   }
   return records;
+}
+
+/** A key that old is also kept from starting by the server, whose renewals no longer name it. */
+export function dropOldest(
+  claims: Map<TaskKey, number>,
+  isHeld: (key: TaskKey) => boolean,
+  kept = claimsKept,
+): void {
+  for (const key of claims.keys()) {
+    if (claims.size <= kept) return;
+    if (!isHeld(key)) claims.delete(key);
+  }
 }
 
 interface Story {
@@ -76,6 +87,7 @@ export async function recover(records: readonly JournalRecord[], deps: RecoveryD
       return { key, spec, exit: infrastructure('supervisor-lost', message) };
     }),
   );
+  dropOldest(claims, (key) => stories.has(key));
   return { claims, tasks };
 }
 

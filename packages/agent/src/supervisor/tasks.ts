@@ -12,7 +12,7 @@ import {
   type TaskStatus,
   taskKey,
 } from './protocol.ts';
-import { type Recovered, snapshot } from './recover.ts';
+import { dropOldest, type Recovered, snapshot } from './recover.ts';
 import { type TaskDeps, TaskProcess } from './task-process.ts';
 
 type Entry =
@@ -32,7 +32,7 @@ export interface TaskEvents {
   readonly poke: () => void;
 }
 
-const compactAboveBytes = 64 * 1024 * 1024;
+const defaultCompactAboveBytes = 64 * 1024 * 1024;
 
 export class Tasks {
   readonly #entries = new Map<TaskKey, Entry>();
@@ -42,10 +42,20 @@ export class Tasks {
   readonly #bootId: string;
   readonly #deps: TaskDeps;
   readonly #events: TaskEvents;
-  #compactAtBytes = compactAboveBytes;
+  readonly #compactAboveBytes: number;
+  #compactAtBytes: number;
 
-  constructor(journal: Journal, recovered: Recovered, bootId: string, deps: TaskDeps, events: TaskEvents) {
+  constructor(
+    journal: Journal,
+    recovered: Recovered,
+    bootId: string,
+    deps: TaskDeps,
+    events: TaskEvents,
+    compactAboveBytes = defaultCompactAboveBytes,
+  ) {
     this.#journal = journal;
+    this.#compactAboveBytes = compactAboveBytes;
+    this.#compactAtBytes = compactAboveBytes;
     this.#claims = recovered.claims;
     this.#bootId = bootId;
     this.#deps = deps;
@@ -123,10 +133,14 @@ export class Tasks {
       this.#forget(key, entry.spec.run);
       this.#write({ r: 'acked', key });
     }
-    if (this.#journal.sizeBytes < this.#compactAtBytes) return;
-    this.#journal.compact(() => this.#snapshot());
+    if (this.#journal.sizeBytes >= this.#compactAtBytes) void this.#compact();
+  }
+
+  async #compact(): Promise<void> {
+    this.#compactAtBytes = Number.POSITIVE_INFINITY;
+    await this.#journal.compact(() => this.#snapshot());
     // What is left may itself be large: compact again only when it has doubled.
-    this.#compactAtBytes = Math.max(compactAboveBytes, this.#journal.sizeBytes * 2);
+    this.#compactAtBytes = Math.max(this.#compactAboveBytes, this.#journal.sizeBytes * 2);
   }
 
   look(key: TaskKey): { readonly size: number; readonly live: boolean; readonly known: boolean } {
@@ -204,6 +218,7 @@ export class Tasks {
   }
 
   #snapshot(): JournalRecord[] {
+    dropOldest(this.#claims, (key) => this.#entries.has(key));
     return snapshot(
       this.#bootId,
       this.#claims,
