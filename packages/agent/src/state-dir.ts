@@ -7,6 +7,7 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -55,11 +56,12 @@ export function openScratchRoot(path: string, node: NodeId): string {
   const reachable = process.getuid?.() !== 0 || everybodyMayPass(dirname(dir));
   const scratch = reachable ? join(dir, 'scratch') : join('/var/tmp', `muster-${node}`);
   mkdirSync(scratch, { recursive: true, mode: 0o711 });
-  // In /var/tmp somebody else could have made it first.
-  if (statSync(scratch).uid !== process.getuid?.())
+  // In /var/tmp somebody else could have made it first, or a link to a directory of ours.
+  const found = lstatSync(scratch);
+  if (!found.isDirectory() || found.uid !== process.getuid?.())
     throw new OperationalError(
       'unavailable',
-      `${scratch} belongs to another user: remove it or choose another directory`,
+      `${scratch} is not a directory of our own: remove it or choose another directory`,
     );
   chmodSync(scratch, 0o711);
   return scratch;
@@ -118,10 +120,12 @@ export function writeDurably(path: string, text: string): void {
 export class Epoch {
   readonly #path: string;
   #highest: number;
+  #written: number;
 
   constructor(dir: StateDir) {
     this.#path = join(dir.private, 'epoch');
     this.#highest = existsSync(this.#path) ? Number(readFileSync(this.#path, 'utf8')) || 0 : 0;
+    this.#written = this.#highest;
   }
 
   get highest(): number {
@@ -131,10 +135,18 @@ export class Epoch {
   /** False: stale. A new leader is rare, so the write may block. */
   admit(epoch: number): boolean {
     if (epoch < this.#highest) return false;
-    if (epoch > this.#highest) {
-      writeDurably(this.#path, String(epoch));
-      this.#highest = epoch;
-    }
+    this.#highest = epoch;
+    if (epoch > this.#written) this.#write(epoch);
     return true;
+  }
+
+  #write(epoch: number): void {
+    try {
+      writeDurably(this.#path, String(epoch));
+      this.#written = epoch;
+    } catch {
+      // A full disk must not cost the connection, and with it every lease. Memory serves until the next one tries again, and a
+      // restarted agent hears today's epoch in its first welcome, before any command.
+    }
   }
 }
