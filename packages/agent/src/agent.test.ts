@@ -36,6 +36,14 @@ describe('an agent', () => {
     expect(await server.output(start.run)).toBe('hello\ntrouble\n');
   });
 
+  it('leaves a server that takes its connection and never welcomes it', async () => {
+    world.server.welcomes = false;
+    await world.agent({ welcomeWithinMs: 200 });
+    await until('a second hello', () => world.server.all('hello')[1]);
+    world.server.welcomes = true;
+    await world.server.welcomed();
+  });
+
   it('starts only after a renewal that names the run, for a beat sent after the start arrived', async () => {
     world.server.beatMs = 20;
     const server = await connected();

@@ -31,6 +31,7 @@ export interface AgentHandle {
 const firstBackoffMs = 200;
 const longestBackoffMs = 5000;
 const lingerMs = 30_000;
+const welcomeWithinMs = 15_000;
 
 export async function runAgent(options: AgentOptions): Promise<AgentHandle> {
   const dir = openStateDir(options.dir);
@@ -161,15 +162,25 @@ class Agent {
 
   /** Resolves, with the reason, when the connection is over. */
   #connectOnce(): Promise<string> {
+    const url = serverUrl(this.#server(), '/v1/agents/connect', true);
+    let ca: Buffer | undefined;
+    try {
+      ca = readCa(this.#options.caFile);
+    } catch (error) {
+      // It was readable when we started: somebody is replacing it.
+      this.#tellTrouble((error as Error).message);
+      return Promise.resolve((error as Error).message);
+    }
     return new Promise((resolve) => {
       let session: Session | null = null;
-      const url = serverUrl(this.#server(), '/v1/agents/connect', true);
-      const connection = new Connection(url, readCa(this.#options.caFile), {
+      const connection = new Connection(url, ca, {
         message: (message) => {
-          if (session) session.handle(message);
-          else session = this.#greet(connection, message);
+          if (session) return session.handle(message);
+          session = this.#greet(connection, message);
+          if (session) clearTimeout(patience);
         },
         closed: (why) => {
+          clearTimeout(patience);
           session?.end();
           this.#connection = null;
           this.#tellTrouble(why);
@@ -178,6 +189,11 @@ class Agent {
         },
       });
       this.#connection = connection;
+      // Beats notice a server that falls silent later; one that hangs before its welcome would hold us for ever.
+      const patience = setTimeout(
+        () => connection.end('no welcome came in time'),
+        this.#options.welcomeWithinMs ?? welcomeWithinMs,
+      );
     });
   }
 

@@ -32,6 +32,8 @@ export interface AgentOptions {
   readonly userMap?: Readonly<Record<string, string>> | undefined;
   /** The local user of everybody else; `nobody` when not given. */
   readonly taskUser?: string | undefined;
+  /** How long a server may take from the connection to its welcome, before the next one is tried. */
+  readonly welcomeWithinMs?: number | undefined;
   /** False: control groups are left alone even where they work. */
   readonly cgroups?: boolean | undefined;
 }

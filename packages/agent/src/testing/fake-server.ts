@@ -36,6 +36,7 @@ export class FakeServer {
   beatMs = 200;
   epoch = 1;
   renews = true;
+  welcomes = true;
   acknowledges = true;
   #socket: WebSocket | null = null;
   #sent = 0;
@@ -144,8 +145,9 @@ export class FakeServer {
       const message = parsed.data as AgentMessage;
       if (message.n !== ++received) this.problems.push(`message ${message.n} came as number ${received}`);
       this.got.push(message);
-      if (message.type === 'hello') this.#welcome(message, nonce);
-      else this.#answer(message);
+      if (message.type === 'hello') {
+        if (this.welcomes) this.#welcome(message, nonce);
+      } else this.#answer(message);
     });
     this.send({ type: 'challenge', protocol: 1, server, nonce });
   }
