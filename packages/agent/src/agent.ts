@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { protocolVersion, type ServerMessage } from '@muster/model';
 import { Connection } from './connection.ts';
 import { type Discovered, discover } from './discover/inventory.ts';
+import { Slots } from './discover/slots.ts';
 import { readCa, serverUrl } from './enrol.ts';
 import { keepHouse } from './housekeeping.ts';
 import { type Identity, readIdentity, signHello } from './identity.ts';
@@ -73,6 +74,7 @@ class Agent {
   readonly #book: TaskBook;
   readonly #reports: Reports;
   readonly #epoch: Epoch;
+  readonly #slots: Slots;
   readonly #userOf;
   readonly #stopping = new AbortController();
   #found: Discovered | null = null;
@@ -88,6 +90,7 @@ class Agent {
     this.#identity = identity;
     this.#scratchRoot = openScratchRoot(options.dir, identity.node);
     this.#epoch = new Epoch(dir);
+    this.#slots = new Slots(dir);
     this.#userOf = localUsers(options.userMap ?? {}, options.taskUser);
     this.#reports = new Reports((items) => {
       const keys = this.#book.acknowledged(items);
@@ -108,10 +111,17 @@ class Agent {
   }
 
   async start(): Promise<void> {
-    this.#found = await discover(this.#options, this.#identity.node);
-    if (this.#found.trouble) this.#options.log.warn({}, `nvidia-smi failed: ${this.#found.trouble}`);
     if (this.#isolation && !this.#options.userMap) await this.#userOf('');
+    // Before looking at the devices: what tasks hold decides which of them may change places.
     await this.#link.open();
+    this.#found = await this.#look();
+    if (this.#found.trouble) this.#options.log.warn({}, `nvidia-smi failed: ${this.#found.trouble}`);
+  }
+
+  async #look(): Promise<Discovered> {
+    const found = await discover(this.#options, this.#identity.node);
+    const devices = this.#slots.arrange(found.inventory.devices, this.#book.liveRuns().length > 0);
+    return { ...found, inventory: { ...found.inventory, devices } };
   }
 
   async run(): Promise<void> {
@@ -137,7 +147,7 @@ class Agent {
 
   async recheck(): Promise<void> {
     const before = JSON.stringify(this.#found?.inventory);
-    this.#found = await discover(this.#options, this.#identity.node);
+    this.#found = await this.#look();
     if (JSON.stringify(this.#found.inventory) === before) return;
     this.#options.log.info({}, 'the inventory has changed; connecting again to tell it');
     this.#backoffMs = 0;

@@ -2,6 +2,7 @@
 // programs read, limits get their words. Nothing of the agent's own environment reaches a task but what is listed here.
 import { join } from 'node:path';
 import { type Device, formatDurationMs, formatMib, type StartCommand, type TaskStart } from '@muster/model';
+import { missingKind } from './discover/slots.ts';
 import { type TaskSpec, taskKey } from './supervisor/protocol.ts';
 import type { TaskUser } from './task-user.ts';
 
@@ -21,7 +22,8 @@ export type Specs =
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export function taskSpecs(command: StartCommand, world: SpecWorld): Specs {
-  const unknown = command.tasks.flatMap((task) => task.devices).find((index) => !world.devices[index]);
+  const has = (index: number): boolean => (world.devices[index]?.kind ?? missingKind) !== missingKind;
+  const unknown = command.tasks.flatMap((task) => task.devices).find((index) => !has(index));
   if (unknown !== undefined)
     return { ok: false, message: `this node has no device ${unknown}: its inventory has changed` };
   return { ok: true, specs: command.tasks.map((task) => taskSpec(command, task, world)) };
