@@ -213,7 +213,7 @@ function poolConfig(options: DatabaseOptions, timeoutMs: number): pg.PoolConfig 
     types: { getTypeParser },
     async onConnect(client: pg.Client) {
       // For reads outside a transaction; through a pooler it may be lost, and then the client's own timeout is left.
-      await client.query(`SET statement_timeout = ${timeoutMs}`);
+      await client.query(`SET statement_timeout = ${timeoutMs}; SET jit = off`);
     },
   };
   return config as unknown as pg.PoolConfig;
@@ -242,10 +242,22 @@ function readerOf(client: pg.PoolClient): Reader {
   };
 }
 
+// Every statement of a write goes by key, so one plan is right for all of them and for ever: nested loops over indexes, made once. Left
+// to its own, the planner plans large statements anew at each call, or keeps the plan it made when the tables were empty, which
+// reads them whole until statistics catch up: measured, 20 times the cost of a small submit after 100,000 jobs.
+// JIT goes with them: before PostgreSQL 18 a plan that cannot avoid what is off looks so dear that it would be compiled.
+const planning = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
+  .map((name) => `SET LOCAL ${name} = off`)
+  .concat('SET LOCAL plan_cache_mode = force_generic_plan')
+  .join('; ');
+
+/** One round trip for all of it. */
 async function begin(client: pg.PoolClient, timeoutMs: number, fenced: boolean) {
-  const text = `BEGIN; SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}; SELECT now_ms() AS "nowMs", ${fenced ? 'epoch FROM leader FOR KEY SHARE' : '0::bigint AS epoch'}`;
+  const timeouts = `SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}`;
+  const what = fenced ? 'epoch FROM leader FOR KEY SHARE' : '0::bigint AS epoch';
+  const text = `BEGIN; ${timeouts}; ${planning}; SELECT now_ms() AS "nowMs", ${what}`;
   const results = (await client.query(text)) as unknown as pg.QueryResult[];
-  return results[3]?.rows[0] as { nowMs: number; epoch: number };
+  return results.at(-1)?.rows[0] as { nowMs: number; epoch: number };
 }
 
 async function commit(client: pg.PoolClient): Promise<void> {

@@ -66,13 +66,15 @@ function deltaOf(deltas: Map<NodeId, Delta>, node: NodeId): Delta {
   return delta;
 }
 
+const lock = {
+  name: 'lock-capacity',
+  text: 'SELECT FROM node WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE',
+};
+
 // A release also pulls the limits of a node that shrank back down to what it has.
 const change = {
   name: 'change-capacity',
   text: `
-WITH locked AS (
-  SELECT id FROM node WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE
-)
 UPDATE node SET
   cpu_milli_used = cpu_milli_used + d.cpu,
   cpu_milli_limit = greatest(cpu_milli, least(cpu_milli_limit, cpu_milli_used + d.cpu)),
@@ -85,16 +87,18 @@ UPDATE node SET
     ELSE ARRAY(SELECT unnest(ports_used) EXCEPT SELECT unnest(d.freed::int[])) || d.taken::int[] END,
   runs = node.runs + d.runs,
   exclusive_run = coalesce(d.exclusive, CASE WHEN d.freed_exclusive THEN NULL ELSE exclusive_run END)
-FROM locked JOIN unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::int[],
+FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::int[],
   $8::text[], $9::boolean[])
-  AS d (id, cpu, memory, devices, taken, freed, runs, exclusive, freed_exclusive) USING (id)
-WHERE node.id = locked.id`,
+  AS d (id, cpu, memory, devices, taken, freed, runs, exclusive, freed_exclusive)
+WHERE node.id = d.id`,
 };
 
 export async function changeCapacity(tx: Tx, deltas: ReadonlyMap<NodeId, Delta>): Promise<void> {
   const rows = [...deltas];
-  await tx.query(change, [
-    rows.map(([node]) => node),
+  const ids = rows.map(([node]) => node);
+  const locked = tx.query(lock, [ids]);
+  const changed = tx.query(change, [
+    ids,
     rows.map(([, delta]) => delta.cpuMilli),
     rows.map(([, delta]) => delta.memoryMib),
     rows.map(([, delta]) => arrayText(delta.devices)),
@@ -104,6 +108,7 @@ export async function changeCapacity(tx: Tx, deltas: ReadonlyMap<NodeId, Delta>)
     rows.map(([, delta]) => delta.exclusiveTaken),
     rows.map(([, delta]) => delta.exclusiveFreed),
   ]);
+  await Promise.all([locked, changed]);
 }
 
 export function arrayText(values: readonly number[]): string {

@@ -27,10 +27,16 @@ interface Row {
   readonly stop: Omit<StopCommand, 'run'> | null;
 }
 
+interface Candidate {
+  readonly id: number;
+  readonly run: RunId;
+  readonly session: string;
+}
+
 const candidates = {
   name: 'outbox-candidates',
   text: `
-SELECT o.id, o.run FROM unnest($1::text[], $2::text[]) AS s (node, session)
+SELECT o.id, o.run, s.session FROM unnest($1::text[], $2::text[]) AS s (node, session)
 JOIN node n ON n.id = s.node AND n.session = s.session
 JOIN outbox o ON o.node = s.node AND (o.attempted_session IS DISTINCT FROM s.session OR o.id = ANY ($4::bigint[]))
 ORDER BY o.id LIMIT $3`,
@@ -40,10 +46,10 @@ ORDER BY o.id LIMIT $3`,
 const take = {
   name: 'take-outbox',
   text: `
-UPDATE outbox o SET attempted_session = n.session
-FROM unnest($1::text[], $2::text[]) AS s (node, session) JOIN node n ON n.id = s.node AND n.session = s.session
-WHERE o.id = ANY ($3::bigint[]) AND o.node = s.node
-  AND (o.attempted_session IS DISTINCT FROM s.session OR o.id = ANY ($4::bigint[]))
+UPDATE outbox o SET attempted_session = c.session
+FROM unnest($1::bigint[], $2::text[]) AS c (id, session), node n
+WHERE o.id = c.id AND n.id = o.node AND n.session = c.session
+  AND (o.attempted_session IS DISTINCT FROM c.session OR o.id = ANY ($3::bigint[]))
 RETURNING o.id, o.epoch, o.node, o.run, o.kind, o.stop`,
 };
 
@@ -58,7 +64,7 @@ export function outboxTaker(database: Database): TakeOutbox {
     const names = sessions.map((session) => session.session);
     const again = [...doubtful];
     // Most looks find nothing; they cost one read and no transaction.
-    const found = await database.query<{ id: number; run: RunId }>(candidates, [nodes, names, limit, again]);
+    const found = await database.query<Candidate>(candidates, [nodes, names, limit, again]);
     if (found.length === 0) return [];
     const ids = found.map((row) => row.id);
     try {
@@ -68,7 +74,7 @@ export function outboxTaker(database: Database): TakeOutbox {
             tx,
             found.map((row) => row.run),
           );
-          const taken = await tx.query<Row>(take, [nodes, names, ids, again]);
+          const taken = await tx.query<Row>(take, [ids, found.map((row) => row.session), again]);
           return deliverable(
             tx,
             taken.sort((a, b) => a.id - b.id),

@@ -68,6 +68,14 @@ export function submitSuite(harness: Harness): void {
     expect(await store.jobByKey('default', 'bo', 'k')).toBeNull();
   });
 
+  test('the very same item sent again is a repetition', async () => {
+    const store = await harness.store();
+    const item = aSubmit({ key: 'k' });
+    await store.submit(item);
+    expect(await store.submit(item)).toMatchObject({ value: { job: item.id, repeated: true } });
+    expect((await store.head()).sequence).toBe(1);
+  });
+
   test('a key is scoped to its principal', async () => {
     const store = await harness.store();
     const one = await submitted(store, aSubmit({ key: 'k' }));
