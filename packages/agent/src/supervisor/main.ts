@@ -10,6 +10,7 @@ import { Cgroups } from './cgroups.ts';
 import { bootClockMs, bootId } from './clock.ts';
 import { Journal } from './journal.ts';
 import { Leftovers } from './leftovers.ts';
+import { releaseLock, takeLock } from './lock.ts';
 import { Pipes } from './pipes.ts';
 import { startTicks } from './processes.ts';
 import { type SupervisorConfig, type SupervisorFile, supervisorVersion } from './protocol.ts';
@@ -21,6 +22,11 @@ const longestSleepMs = 1000;
 
 async function main(config: SupervisorConfig): Promise<void> {
   protectFromOom();
+  const lock = join(config.dir, 'supervisor.lock');
+  if (!(await takeLock(lock))) {
+    console.error('another supervisor keeps this directory, or is about to; leaving it to that one');
+    return process.exit(0);
+  }
   const boot = bootId();
   const path = join(config.dir, 'journal');
   const cgroups = config.cgroups ? Cgroups.probe(config.node) : Cgroups.none();
@@ -52,6 +58,7 @@ async function main(config: SupervisorConfig): Promise<void> {
   port.onIdle(tasks, () => {
     deps.pipes.dispose();
     cgroups.remove();
+    releaseLock(lock);
     process.exit(0);
   });
 }
