@@ -1,10 +1,10 @@
-import { statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runAgent } from './agent.ts';
 import { enrolAgent, serverUrl } from './enrol.ts';
 import { readIdentity } from './identity.ts';
-import { openStateDir } from './state-dir.ts';
+import { Epoch, openStateDir } from './state-dir.ts';
 import { until } from './testing/until.ts';
 import { makeWorld, type World } from './testing/world.ts';
 
@@ -38,6 +38,15 @@ describe('enrolment', () => {
     const failed = enrolAgent({ ...right, ...parts });
     await expect(failed).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
     expect(await enrolAgent(right)).toMatchObject({ name: 'n2' });
+  });
+
+  it('forgets the epoch of the database it was enrolled in before', async () => {
+    const dir = openStateDir(world.dir);
+    new Epoch(dir).admit(9);
+    rmSync(join(dir.private, 'identity.json'));
+    const { url: server, token } = world.server;
+    await enrolAgent({ server, token, name: 'n2', dir: world.dir });
+    expect(new Epoch(dir).admit(1)).toBe(true);
   });
 
   it('refuses a directory that has an identity already', async () => {

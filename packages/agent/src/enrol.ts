@@ -1,8 +1,9 @@
 // Enrolment: the node makes its own key, shows the server a one-time token and the public half, and is given its id. The
 // private half never leaves this machine.
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { join } from 'node:path';
 import { clip, isId, isName, type NodeId, nameRule, OperationalError } from '@muster/model';
 import { freshKeys, hasIdentity, readIdentity, writeIdentity } from './identity.ts';
 import { openStateDir } from './state-dir.ts';
@@ -41,6 +42,8 @@ export async function enrolAgent(options: EnrolOptions): Promise<Enrolled> {
       'unavailable',
       `${server} did not answer as a Muster server does: is the address right?`,
     );
+  // Epochs are counted by each database for itself: those of another one would make us refuse every command of this.
+  rmSync(join(dir.private, 'epoch'), { force: true });
   writeIdentity(dir, { node, name, server, privateKey });
   return { node, name };
 }
