@@ -27,23 +27,27 @@ function setup(answer: CommandAnswer) {
   const rows = [stop];
   const asked: OutboxDone[] = [];
   const state = { closes: true };
+  let onClose = (): void => {};
   const store: Pick<Store, 'takeOutbox' | 'closeOutbox' | 'onEvents'> = {
     takeOutbox: async () => rows.splice(0),
     async closeOutbox(items) {
       asked.push(...items);
+      onClose();
       if (!state.closes) throw new OperationalError('unavailable', 'the database is away');
     },
     onEvents: () => () => {},
   };
   const driver: Pick<Driver, 'submit' | 'stop'> = { submit: async () => answer, stop: async () => answer };
-  const start = () =>
-    startDispatch({
+  const start = (closing = (): unknown => null) => {
+    onClose = closing;
+    return startDispatch({
       world,
       store,
       driver: { ...(driver as Driver), sessions: () => sessions },
       onBug: (error) => bugs.push(error),
     });
-  return { world, state, sessions, asked, bugs, start };
+  };
+  return { world, rows, state, sessions, asked, bugs, start };
 }
 
 it('an answer that could not be committed is committed later, in the same session', async () => {
@@ -72,5 +76,14 @@ it('an answer of a session that is over is left to the next one', async () => {
   const count = asked.length;
   await world.advance(10_000);
   expect(asked).toHaveLength(count);
+  await dispatch.stop();
+});
+
+it('a row that is refused for its epoch again and again is not sent without a pause', async () => {
+  const { world, rows, asked, start } = setup({ outcome: 'stale-epoch' });
+  const dispatch = start(() => rows.push(stop));
+  await world.advance(10_000);
+  expect(asked.length).toBeGreaterThan(4);
+  expect(asked.length).toBeLessThan(40);
   await dispatch.stop();
 });

@@ -50,7 +50,10 @@ export function startDispatch({ world, store, driver, onBug }: DispatchDeps): Di
     // A row is handed out once a session: an answer given up here would leave the row, and a run that was refused, for as
     // long as the node stays connected. A newer session is handed the row again and has an answer of its own.
     while (!(await closed(done)) && !stopped && sessionOf(row.node) === session) await pause(closeAgainMs);
-    if (answer.outcome === 'stale-epoch') loop.wake();
+    if (answer.outcome !== 'stale-epoch') return;
+    // Not at once: an agent that knows a higher epoch than this database (an old backup, say) will say the same again.
+    await pause(closeAgainMs);
+    loop.wake();
   }
 
   /** False when the world failed and asking again may help. */
