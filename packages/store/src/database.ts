@@ -1,13 +1,10 @@
 // Connections, and the one way to write: `Database.write` runs a body in a transaction, appends its events as the last
 // statement, commits, and tells apart "did not happen" from "nobody knows".
-//
-// Timeouts are set inside each transaction (SET LOCAL), because a pooler in transaction mode would lose session settings. A transaction of a paused
-// process holds row locks, the leader's among them, so idle ones are ended by the server well within the takeover time.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { InvariantError } from '@muster/model';
 import pg from 'pg';
 import { appendEvents, type NewEvent, readHead } from './event-log.ts';
 import { CommitUnknown, failureOf, translated } from './failure.ts';
+import { begin, commit } from './transaction.ts';
 
 export interface DatabaseOptions {
   readonly url: string;
@@ -50,7 +47,6 @@ export interface WriteOptions {
   readonly anySequence?: boolean;
 }
 
-const idleTimeoutMs = 8000;
 const attempts = 8;
 const int8 = 20;
 
@@ -240,36 +236,6 @@ function readerOf(client: pg.PoolClient): Reader {
       }
     },
   };
-}
-
-// Every statement of a write goes by key, so one plan is right for all of them and for ever: nested loops over indexes, made once. Left
-// to its own, the planner plans large statements anew at each call, or keeps the plan it made when the tables were empty, which
-// reads them whole until statistics catch up: measured, 20 times the cost of a small submit after 100,000 jobs.
-// JIT goes with them: before PostgreSQL 18 a plan that cannot avoid what is off looks so dear that it would be compiled.
-const planning = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
-  .map((name) => `SET LOCAL ${name} = off`)
-  .concat('SET LOCAL plan_cache_mode = force_generic_plan')
-  .join('; ');
-
-/** One round trip for all of it. */
-async function begin(client: pg.PoolClient, timeoutMs: number, fenced: boolean) {
-  const timeouts = `SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}`;
-  const what = fenced ? 'epoch FROM leader FOR KEY SHARE' : '0::bigint AS epoch';
-  const text = `BEGIN; ${timeouts}; ${planning}; SELECT now_ms() AS "nowMs", ${what}`;
-  const results = (await client.query(text)) as unknown as pg.QueryResult[];
-  return results.at(-1)?.rows[0] as { nowMs: number; epoch: number };
-}
-
-async function commit(client: pg.PoolClient): Promise<void> {
-  let command: string;
-  try {
-    command = (await client.query('COMMIT')).command;
-  } catch (error) {
-    // An answer that says no is an answer: the server rolled back. Anything else leaves us not knowing.
-    if (failureOf(error) === 'unavailable') throw new CommitUnknown('no answer to COMMIT', { cause: error });
-    throw error;
-  }
-  if (command !== 'COMMIT') throw new InvariantError(`COMMIT was answered with ${command}`);
 }
 
 /** True when the connection can be used again. */
