@@ -27,7 +27,7 @@ describe('enrolment', () => {
 
   it.each([
     [{ token: 'wrong' }, 'unauthenticated', /does not accept this enrolment token/],
-    [{ name: 'taken' }, 'already-exists', /already has a node named taken/],
+    [{ name: 'taken' }, 'already-exists', /does not take a node named taken/],
     [{ name: 'Not A Name' }, 'invalid-field', /is not a node name/],
     [{ server: 'nowhere' }, 'invalid-field', /is not a server address/],
     [{ server: 'ftp://x' }, 'invalid-field', /must begin with http/],

@@ -59,7 +59,7 @@ function refusal({ status, body }: Answer, server: string, name: string): Operat
   if (status === 409)
     return new OperationalError(
       'already-exists',
-      `${server} already has a node named ${name}: choose another name`,
+      `${server} does not take a node named ${name}${said || ': choose another name'}`,
     );
   if (status === 404)
     return new OperationalError(

@@ -2,6 +2,7 @@
 // it will sign with from then on. The token authenticates the request, so there is no bearer; addresses are rate-limited.
 import { createPublicKey } from 'node:crypto';
 import { freshId, isName, nameRule, parseDurationMs } from '@muster/model';
+import type { EnrolRefusal } from '@muster/store';
 import * as z from 'zod';
 import { unauthenticated } from './auth.ts';
 import { committed } from './outcome.ts';
@@ -97,16 +98,27 @@ const enrol = route({
     const node = freshId('node', api.clock.nowMs(), api.idRandom());
     const { value } = committed(
       await api.store.enrol({ hash, node, name: body.name, publicKey: body.publicKey }),
-      (refusal) =>
-        refusal === 'bad-token'
-          ? badEnrolment()
-          : refuse('already-exists', `the name ${body.name} is taken by another node; choose another`),
+      (refusal) => enrolRefused(refusal, body.name),
       'enrol again with a new token',
     );
     request.target = `${value.node} ${body.name}`;
     return { status: 201, body: { node: value.node } };
   },
 });
+
+function enrolRefused(refusal: EnrolRefusal, name: string) {
+  switch (refusal) {
+    case 'bad-token':
+      return badEnrolment();
+    case 'name-in-use':
+      return refuse('already-exists', `the name ${name} is taken by another node; choose another`);
+    case 'has-work':
+      return refuse(
+        'conflict',
+        `node ${name} still has work under its old key; wait until that has ended or its lease has run out, or declare the node lost (muster nodes lost ${name})`,
+      );
+  }
+}
 
 /** The same whether it never existed, was used up or ran out. */
 function badEnrolment() {

@@ -78,7 +78,7 @@ export interface Store {
   nodeKey(node: NodeId): Promise<string | null>;
   createEnrolment(enrolment: Enrolment): Promise<void>;
   /** Uses up the one-time token. The same name in the same cluster enrols again as the same node, with a new key. */
-  enrol(request: EnrolRequest): Promise<Outcome<{ readonly node: NodeId }, 'bad-token' | 'name-in-use'>>;
+  enrol(request: EnrolRequest): Promise<Outcome<{ readonly node: NodeId }, EnrolRefusal>>;
   /** A new session: stores the inventory, reconciles every task row of the node with what the agent holds, ends what it does not. */
   hello(hello: Hello): Promise<Outcome<Welcome, 'not-found' | 'removed'>>;
   /** Group-committed; one small update a node. */
@@ -207,6 +207,9 @@ export interface EnrolRequest {
   readonly name: string;
   readonly publicKey: string;
 }
+
+/** has-work: a new key would speak for a node whose runs, as far as we know, still live under the old one. */
+export type EnrolRefusal = 'bad-token' | 'name-in-use' | 'has-work';
 
 export interface Hello extends NodeSession {
   readonly server: ServerId;

@@ -1,6 +1,6 @@
 // Enrolment, drain and removal of nodes; freeze and thaw of clusters.
 import type { Drain, EventBody, NodeId, NodeState } from '@muster/model';
-import type { Enrolment, EnrolRequest, Freeze, Outcome } from '../contract.ts';
+import type { Enrolment, EnrolRefusal, EnrolRequest, Freeze, Outcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { leaveNodes, lockNodes } from './nodes.ts';
 
@@ -24,7 +24,7 @@ RETURNING cluster, pool`,
 };
 const namedNode = {
   name: 'named-node',
-  text: `SELECT id, cluster FROM node WHERE name = $1 AND state_name <> 'removed' FOR NO KEY UPDATE`,
+  text: `SELECT id, cluster, runs FROM node WHERE name = $1 AND state_name <> 'removed' FOR NO KEY UPDATE`,
 };
 const insertNode = {
   name: 'insert-node',
@@ -41,35 +41,47 @@ const rekeyNode = {
 export async function enrol(
   database: Database,
   request: EnrolRequest,
-): Promise<Outcome<{ readonly node: NodeId }, 'bad-token' | 'name-in-use'>> {
-  const { value, sequence } = await database.write<NodeId | { refusal: 'bad-token' | 'name-in-use' }>(
-    async (tx) => {
-      const [used] = await tx.query<{ cluster: string; pool: string }>(useEnrolment, [request.hash]);
-      if (!used) return { refusal: 'bad-token' };
-      const [existing] = await tx.query<{ id: NodeId; cluster: string }>(namedNode, [request.name]);
-      if (existing && existing.cluster !== used.cluster) {
-        await tx.query(giveBack, [request.hash]);
-        return { refusal: 'name-in-use' };
-      }
-      if (existing) {
-        await tx.query(rekeyNode, [existing.id, request.publicKey]);
-        return existing.id;
-      }
-      const state = JSON.stringify({ state: 'silent', sinceMs: tx.nowMs } satisfies NodeState);
-      await tx.query(insertNode, [
-        request.node,
-        request.name,
-        used.cluster,
-        used.pool,
-        request.publicKey,
-        state,
-      ]);
-      return request.node;
-    },
-  );
+): Promise<Outcome<{ readonly node: NodeId }, EnrolRefusal>> {
+  const { value, sequence } = await database.write<NodeId | { refusal: EnrolRefusal }>(async (tx) => {
+    const [used] = await tx.query<{ cluster: string; pool: string }>(useEnrolment, [request.hash]);
+    if (!used) return { refusal: 'bad-token' };
+    type Named = { readonly id: NodeId; readonly cluster: string; readonly runs: number };
+    const [existing] = await tx.query<Named>(namedNode, [request.name]);
+    const refusal = existing && refusalOf(existing, used.cluster);
+    if (refusal) {
+      await tx.query(giveBack, [request.hash]);
+      return { refusal };
+    }
+    if (existing) {
+      await tx.query(rekeyNode, [existing.id, request.publicKey]);
+      return existing.id;
+    }
+    const state = JSON.stringify({ state: 'silent', sinceMs: tx.nowMs } satisfies NodeState);
+    await tx.query(insertNode, [
+      request.node,
+      request.name,
+      used.cluster,
+      used.pool,
+      request.publicKey,
+      state,
+    ]);
+    return request.node;
+  });
   return typeof value === 'string'
     ? { outcome: 'committed', sequence, value: { node: value } }
     : { outcome: 'refused', refusal: value.refusal };
+}
+
+/**
+ * An agent that is new to a node knows nothing of its runs, and its hello would end them: while the old agent's supervisor, or
+ * another machine of the same name, still has them. They end by their lease or by an operator's word first.
+ */
+function refusalOf(
+  node: { readonly cluster: string; readonly runs: number },
+  cluster: string,
+): EnrolRefusal | null {
+  if (node.cluster !== cluster) return 'name-in-use';
+  return node.runs > 0 ? 'has-work' : null;
 }
 
 const giveBack = {

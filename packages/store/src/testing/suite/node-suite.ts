@@ -58,6 +58,21 @@ export function nodeSuite(harness: Harness): void {
     expect(await store.nodeKey(newId.node())).toBeNull();
   });
 
+  test('a node that has work is not given to another key, and the token is not used up', async () => {
+    const store = await harness.store();
+    const node = await joinNode(store);
+    const { job, run } = await dispatched(store, [node]);
+    const expiresMs = (await store.nowMs()) + 60_000;
+    const { cluster } = (await store.node(node.node))!;
+    await store.createEnrolment({ id: 'e9', hash: 'h9', cluster, pool: 'p', by: 'ada', uses: 1, expiresMs });
+    const ask = () => store.enrol({ hash: 'h9', node: newId.node(), name: node.name, publicKey: 'k' });
+    expect(await ask()).toEqual({ outcome: 'refused', refusal: 'has-work' });
+    expect(await store.renew({ ...node, keys: [run] })).toMatchObject({ value: { live: [{ run }] } });
+    await store.observe(node, [{ kind: 'ended', run, rank: 0, exit: ok }]);
+    expect((await store.job(job))?.state.state).toBe('ended');
+    expect(await ask()).toMatchObject({ outcome: 'committed', value: { node: node.node } });
+  });
+
   test('a node joins once, changes when its inventory does, and returns when it was silent', async () => {
     const store = await harness.store();
     const { node, name } = await joinNode(store);
