@@ -28,7 +28,7 @@ async function agentSubject(): Promise<Subject> {
   const forbidden = new Set<RunId>();
   let publicKey: string | null = null;
   const sink: AgentSink = {
-    nodeKey: async () => publicKey,
+    nodeKey: async () => (publicKey === null ? null : { key: publicKey, session: null }),
     hello: async () => ({ epoch: 1, beatMs: 200, nodeName: 'n1' }),
     renew: async (_session, keys) => ({
       live: keys.filter((run) => !forbidden.has(run)).map((run) => ({ run, stopAfterMs: 60_000 })),

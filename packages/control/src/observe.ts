@@ -19,11 +19,12 @@ export function createAgentSink({ world, store, server, onReady }: ObserveDeps):
   const sessions = new Map<NodeId, string>();
   return {
     nodeKey: (node) => store.nodeKey(node),
-    async hello(session, hello) {
+    async hello(session, hello, replaces) {
       const { bootId, agentVersion, isolation, inventory, tasks } = hello;
       const answer = await store.hello({
         ...session,
         server,
+        replaces,
         bootId,
         agentVersion,
         isolation,

@@ -74,13 +74,13 @@ export interface Store {
   closeOutbox(items: readonly OutboxDone[]): Promise<void>;
 
   // Nodes (any server) -----------------------------------------------------------------------------------------
-  /** The key a node enrolled; null when there is no such node. */
-  nodeKey(node: NodeId): Promise<string | null>;
+  /** The key a node enrolled, and the session it has now; null when there is no such node. */
+  nodeKey(node: NodeId): Promise<{ readonly key: string; readonly session: string | null } | null>;
   createEnrolment(enrolment: Enrolment): Promise<void>;
   /** Uses up the one-time token. The same name in the same cluster enrols again as the same node, with a new key. */
   enrol(request: EnrolRequest): Promise<Outcome<{ readonly node: NodeId }, EnrolRefusal>>;
   /** A new session: stores the inventory, reconciles every task row of the node with what the agent holds, ends what it does not. */
-  hello(hello: Hello): Promise<Outcome<Welcome, 'not-found' | 'removed'>>;
+  hello(hello: Hello): Promise<Outcome<Welcome, 'not-found' | 'removed' | 'replaced'>>;
   /** Group-committed; one small update a node. */
   renew(renewal: Renewal): Promise<Outcome<Renewed, 'stale-session'>>;
   /** Group-committed. Observations of tasks that are over or unknown here are ignored: late news is normal weather. */
@@ -213,6 +213,11 @@ export type EnrolRefusal = 'bad-token' | 'name-in-use' | 'has-work';
 
 export interface Hello extends NodeSession {
   readonly server: ServerId;
+  /**
+   * The session that `nodeKey` told of when this hello had arrived. Another one by now is of a newer connection, and what this
+   * hello tells is old: it is refused. Left out: not compared.
+   */
+  readonly replaces?: string | null;
   readonly bootId: string;
   readonly agentVersion: string;
   readonly isolation: boolean;

@@ -241,8 +241,8 @@ export class Connection {
       const speaks = `this server speaks protocol ${protocolVersion}, the agent ${hello.protocol}: upgrade the older one`;
       return this.refuse('protocol', speaks);
     }
-    const key = isId('node', hello.node) ? await this.#deps.sink.nodeKey(hello.node) : null;
-    if (!key || !signed(key, helloText(this.#nonce, hello.node), hello.signature)) {
+    const known = isId('node', hello.node) ? await this.#deps.sink.nodeKey(hello.node) : null;
+    if (!known || !signed(known.key, helloText(this.#nonce, hello.node), hello.signature)) {
       return this.refuse(
         'unauthenticated',
         'this node is not enrolled here, or its key is not the one it enrolled with',
@@ -250,8 +250,13 @@ export class Connection {
     }
     // It has gone meanwhile: its next connection may have told more, and this hello must not undo that.
     if (this.#over) return;
-    const welcome = await this.#deps.sink.hello({ node: hello.node, session: this.session }, hello);
-    if ('refused' in welcome) return this.refuse(welcome.refused, `node ${hello.node} is ${welcome.refused}`);
+    const own = { node: hello.node, session: this.session };
+    const welcome = await this.#deps.sink.hello(own, hello, known.session);
+    if ('refused' in welcome) {
+      const { refused } = welcome;
+      const overtaken = 'another connection of this node was quicker';
+      return this.refuse(refused, refused === 'replaced' ? overtaken : `node ${hello.node} is ${refused}`);
+    }
     if (this.#over) return this.#deps.sink.gone({ node: hello.node, session: this.session });
     this.#node = hello.node;
     this.#reported = hello.tasks;

@@ -63,7 +63,7 @@ function setup() {
   const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
   const news: string[] = [];
   const sink: AgentSink = {
-    nodeKey: async (asked) => (asked === node ? pem : null),
+    nodeKey: async (asked) => (asked === node ? { key: pem, session: null } : null),
     hello: async () => ({ epoch: 7, beatMs: 5000, nodeName: 'n1' }),
     renew: async (_session, keys) => ({
       live: keys.map((key) => ({ run: key, stopAfterMs: 25_000 })),

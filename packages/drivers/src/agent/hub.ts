@@ -27,10 +27,13 @@ type HelloMessage = Extract<AgentMessage, { type: 'hello' }>;
 
 /** Where the hub's news go. Each answer is committed before it is given. */
 export interface AgentSink {
-  nodeKey(node: NodeId): Promise<string | null>;
+  /** The key it enrolled, and the session it has now. */
+  nodeKey(node: NodeId): Promise<{ readonly key: string; readonly session: string | null } | null>;
+  /** `replaces` is the session `nodeKey` told of: a hello that another one has overtaken since is refused. */
   hello(
     session: NodeSession,
     hello: HelloMessage,
+    replaces: string | null,
   ): Promise<
     | { readonly epoch: number; readonly beatMs: number; readonly nodeName: string }
     | { readonly refused: string }

@@ -9,7 +9,7 @@ import { applyChanges } from './apply.ts';
 import { type LoadedNodes, lockNodesWithRuns, type NodeRecord } from './nodes.ts';
 import { beatOfNodes, longestBeatMs } from './renew.ts';
 
-type Refusal = 'not-found' | 'removed';
+type Refusal = 'not-found' | 'removed' | 'replaced';
 
 export async function hello(database: Database, hello: Hello): Promise<Outcome<Welcome, Refusal>> {
   const { value, sequence } = await database.write<Welcome | Refusal>(
@@ -20,6 +20,8 @@ export async function hello(database: Database, hello: Hello): Promise<Outcome<W
       if (!node) return 'not-found';
       const stepped = stepNode(node.state, { kind: 'hello', nowMs: tx.nowMs });
       if (!stepped.ok) return 'removed';
+      // An old hello would end the runs that the newer connection has been given since.
+      if (hello.replaces !== undefined && hello.replaces !== node.session) return 'replaced';
       await welcomeNode(tx, node, stepped.next, hello);
       await reconcile(tx, node, locked, hello);
       return { nodeName: node.name, epoch: tx.epoch, beatMs: await beat(tx, hello) };

@@ -49,10 +49,13 @@ export async function nodes(database: Database, query: NodeQuery): Promise<reado
   return (await database.query<Row>(many, [query.cluster, query.after, query.limit])).map(nodeRow);
 }
 
-const key = { name: 'node-key', text: 'SELECT public_key AS key FROM node WHERE id = $1' };
+const key = { name: 'node-key', text: 'SELECT public_key AS key, session FROM node WHERE id = $1' };
 
-export async function nodeKey(database: Database, id: NodeId): Promise<string | null> {
-  return (await database.query<{ key: string }>(key, [id]))[0]?.key ?? null;
+export async function nodeKey(
+  database: Database,
+  id: NodeId,
+): Promise<{ readonly key: string; readonly session: string | null } | null> {
+  return (await database.query<{ key: string; session: string | null }>(key, [id]))[0] ?? null;
 }
 
 const leasesText = {

@@ -53,7 +53,7 @@ export function nodeSuite(harness: Harness): void {
     const again = await ask('h1', 'new');
     if (first.outcome !== 'committed' || again.outcome !== 'committed') throw new Error('not enrolled');
     expect(again.value.node).toBe(first.value.node);
-    expect(await store.nodeKey(first.value.node)).toBe('new');
+    expect(await store.nodeKey(first.value.node)).toEqual({ key: 'new', session: null });
     expect(await ask('h2', 'k')).toEqual({ outcome: 'refused', refusal: 'name-in-use' });
     expect(await store.nodeKey(newId.node())).toBeNull();
   });
@@ -146,6 +146,31 @@ export function nodeSuite(harness: Harness): void {
     expect((await store.runs(held.job))[0]?.state).toMatchObject({
       result: { reason: { code: 'lost-by-agent' } },
     });
+  });
+
+  test('a hello that is overtaken by one of a newer connection changes nothing', async () => {
+    const store = await harness.store();
+    const old = await joinNode(store);
+    const seen = await store.nodeKey(old.node);
+    expect(seen?.session).toBe(old.session);
+    const newer = await sayHello(store, old.node);
+    const { job, run } = await dispatched(store, [newer]);
+    await store.observe(newer, [{ kind: 'started', run, rank: 0, pid: 1 }]);
+    const late = {
+      node: old.node,
+      session: newId.text(),
+      server: newId.server(),
+      replaces: old.session,
+      bootId: 'b',
+      agentVersion: '1',
+      isolation: false,
+      inventory: old.inventory,
+      tasks: [],
+    };
+    expect(await store.hello(late)).toEqual({ outcome: 'refused', refusal: 'replaced' });
+    expect((await store.job(job))?.state.state).toBe('running');
+    expect(await store.renew({ ...newer, keys: [run] })).toMatchObject({ value: { live: [{ run }] } });
+    expect(await store.hello({ ...late, replaces: newer.session })).toMatchObject({ outcome: 'committed' });
   });
 
   test('hello with an end that was not yet acknowledged ends the task', async () => {
