@@ -20,10 +20,11 @@ const look = {
   name: 'look-outbox',
   text: 'SELECT id, node, run, kind FROM outbox WHERE id = ANY ($1::bigint[])',
 };
+// No session's, and not null either: that would say that the command never left the database.
 const reopen = {
   name: 'reopen-outbox',
   text: `
-UPDATE outbox SET attempted_session = NULL, epoch = greatest(epoch, $2) WHERE id = ANY ($1::bigint[])`,
+UPDATE outbox SET attempted_session = '', epoch = greatest(epoch, $2) WHERE id = ANY ($1::bigint[])`,
 };
 
 export function commitOutboxDone(database: Database) {

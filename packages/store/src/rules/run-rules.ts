@@ -61,6 +61,11 @@ export function startTask(changes: Changes, run: RunRecord, task: TaskRecord): v
   closeStart(changes, task);
   if (!stepTaskRecord(changes, run, task, { kind: 'start', nowMs: changes.nowMs })) return;
   attemptRun(changes, run);
+  runStarted(changes, run);
+}
+
+/** A run runs once no task of it is still to start. */
+function runStarted(changes: Changes, run: RunRecord): void {
   if (!run.tasks.every((one) => one.state.state === 'running' || isOver(one))) return;
   if (stepRunRecord(changes, run, { kind: 'start', nowMs: changes.nowMs })) jobRunStarted(changes, run);
 }
@@ -84,6 +89,8 @@ export function endTasks(
   if (first === undefined) return;
   if (!exit.ok && run.tasks.length > 1 && stopOf(run.state) === null) failGang(changes, run, first, exit);
   if (run.tasks.every(isOver)) endRun(changes, run);
+  // The last one that was awaited may have come and gone before anybody heard of its start.
+  else runStarted(changes, run);
 }
 
 /** A gang runs whole or not at all (S2): the first failure stops the others and is the run's result. */

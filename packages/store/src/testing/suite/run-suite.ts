@@ -10,6 +10,7 @@ import {
   lead,
   ok,
   placement,
+  sayHello,
   submitted,
 } from '../builders.ts';
 import type { Harness } from './harness.ts';
@@ -160,6 +161,16 @@ export function runSuite(harness: Harness): void {
     expect((await store.job(job))?.state.state).toBe('running');
     await store.observe(two, [{ kind: 'ended', run, rank: 1, exit: ok }]);
     expect((await store.job(job))?.state).toMatchObject({ state: 'ended', result: { outcome: 'succeeded' } });
+  });
+
+  test('a task that came and went unseen does not keep its gang from running', async () => {
+    const store = await harness.store();
+    const [one, two] = [await joinNode(store), await joinNode(store)];
+    const { job, run } = await dispatched(store, [one, two], aSpec({ tasks: 2 }));
+    await store.observe(one, [{ kind: 'started', run, rank: 0, pid: 1 }]);
+    await sayHello(store, two.node, { tasks: [{ run, rank: 1, state: 'ended', exit: ok }] });
+    expect((await store.runs(job))[0]?.state.state).toBe('running');
+    expect((await store.job(job))?.state.state).toBe('running');
   });
 
   test('a cancelled run ends cancelled, unless it had succeeded by then', async () => {
