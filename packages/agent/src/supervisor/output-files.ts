@@ -59,7 +59,8 @@ export async function readOutput(dir: string, offset: number, max: number): Prom
   let file: FileHandle;
   try {
     file = await open(piece.path, 'r');
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     // Rotated away since the listing; there is a newer oldest piece now.
     return readOutput(dir, offset, max);
   }
