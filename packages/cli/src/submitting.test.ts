@@ -49,6 +49,21 @@ test('run submits, prints the output and ends with the code of the job', async (
   });
 });
 
+test('run shows the output of a gang that failed before its last rank had started', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/jobs', { status: 201, json: { id: jobId('a'), repeated: false } });
+  const runs = [{ id: 'run_x', attempt: 1, tasks: [{ rank: 0, startedAt: '2026-11-15T10:00:00Z' }] }];
+  bench.server.on(`GET /v1/jobs/${jobId('a')}`, {
+    json: { ...jobDetail({ ...failed(1), startedAt: null }), runs },
+  });
+  bench.server.on(
+    `GET /v1/jobs/${jobId('a')}/logs`,
+    stream(sse('output', { rank: 0, offset: 0, data: btoa('why\n') }), sse('end', { exit: null })),
+  );
+  const { code, stdout } = await bench.user.run(['run', '--', 'false']);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: 'why\n' });
+});
+
 test('run --detach prints the id alone on stdout', async () => {
   bench.logIn();
   bench.server.on('POST /v1/jobs', { status: 201, json: { id: jobId('a'), repeated: false } });

@@ -71,12 +71,18 @@ async function untilEnd(
   }
   progress.clear();
   if (last?.result == null) return exit.interrupted;
-  // A job that ended before we looked still has its output.
-  if (follow.output && last.startedAt !== null) logs ??= startLogs(cli, client, last, progress, signal);
+  // A job that ended before we looked still has its output, also a gang that never ran as a whole because one rank
+  // failed before the last had started.
+  if (follow.output && (last.startedAt !== null || last.runs.some(hasWritten)))
+    logs ??= startLogs(cli, client, last, progress, signal);
   if (logs) await settled(cli, logs, last);
   const code = exitCode(last.result);
   cli.note(cli.notePaint(code === 0 ? 'green' : 'red', `-- ${endLine(last, cli.nowMs)}`));
   return code;
+}
+
+function hasWritten({ tasks }: JobDetail['runs'][number]): boolean {
+  return tasks.some(({ startedAt }) => startedAt !== null);
 }
 
 function startLogs(
