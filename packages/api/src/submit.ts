@@ -68,7 +68,7 @@ function unknownProject(project: string): Refused {
 function unknownTier(tier: string, { policy }: TenancyView): Refused {
   const names = policy.tiers.map(({ name }) => name);
   const near = nearest(tier, names);
-  const message = `there is no tier "${tier}"; ${near ? `did you mean "${near}"? ` : ''}There are ${names.join(', ')}`;
+  const message = `there is no tier "${tier}"; ${near ? `did you mean "${near}"? ` : ''}tiers are ${names.join(', ')}`;
   const field = { code: 'invalid-field' as const, path: '/tier', message, value: tier };
   return { code: 'unknown-tier', detail: message, errors: [field] };
 }

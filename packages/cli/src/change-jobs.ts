@@ -20,7 +20,8 @@ export async function changeJobs(
     } catch (error) {
       const failure = toFailure(error);
       if (words.length === 1) throw failure;
-      cli.note(`muster: ${word}: ${failure.message}`);
+      const named = failure.message.includes(word) ? '' : `${word}: `;
+      cli.note(`muster: ${named}${failure.message}`);
       code = Math.max(code, failure.exitCode);
     }
   }

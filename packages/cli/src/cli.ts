@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { exit } from './exit-codes.ts';
 import { type Connection, resolveConnection } from './profile/connection.ts';
+import { trust } from './profile/trust.ts';
 import type { Terminal } from './terminal.ts';
 import { type Paint, paintFor } from './text/style.ts';
 import { type Column, table } from './text/table.ts';
@@ -57,7 +58,8 @@ export class Cli {
 
   client(): MusterClient {
     if (this.#client) return this.#client;
-    const { server, token } = this.connection();
+    const { server, token, caFile } = this.connection();
+    trust(server, caFile);
     this.#client = createClient({
       url: server,
       token,

@@ -4,6 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { nearest } from '@muster/model';
 import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { usage } from './failure.ts';
+import { whyUnreadable } from './unreadable.ts';
 
 export interface Setting<T> {
   readonly kind: 'text' | 'number' | 'flag';
@@ -60,6 +61,6 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw usage(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`);
+    throw usage(`cannot read ${path}: ${whyUnreadable(error)}`);
   }
 }

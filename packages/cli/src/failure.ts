@@ -35,7 +35,9 @@ export function toFailure(error: unknown): CliFailure {
 
 function musterExit(error: MusterError): number {
   if (isOutcomeUnknown(error)) return exit.unknown;
-  return ['unreachable', 'unavailable', 'bad-answer'].includes(error.code) ? exit.unknown : exit.failed;
+  return ['unreachable', 'untrusted', 'unavailable', 'bad-answer'].includes(error.code)
+    ? exit.unknown
+    : exit.failed;
 }
 
 function musterMessage(error: MusterError): string {
@@ -43,7 +45,7 @@ function musterMessage(error: MusterError): string {
   if (error.code === 'unreachable')
     return `${message}; start a server with "muster up", or choose another with --server or "muster profiles use"`;
   if (error.code === 'unauthenticated')
-    return `${message}; run "muster login ${'URL'}" with a token that is valid`;
+    return 'the server does not accept the token: it is mistyped, expired, revoked or of another server; run "muster login URL" with one that is valid';
   if (isOutcomeUnknown(error) && error.idempotencyKey !== null)
     return `${message}; it is not known whether the job was taken: run the same command with --key ${error.idempotencyKey} to find out, which never makes a second job`;
   if (isOutcomeUnknown(error))

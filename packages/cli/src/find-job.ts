@@ -19,7 +19,9 @@ export async function findJob(client: MusterClient, word: string): Promise<JobId
   const ids = [...new Set(matches.map(({ id }) => id))];
   const [only] = ids;
   if (only === undefined && tooShort(prefix))
-    throw usage(`"${word}" is too short for the start of an id; give more of it`);
+    throw usage(
+      `no job that you can see is named "${word}", and for the start of an id it is too short; "muster ps --all" lists them`,
+    );
   if (only === undefined)
     throw new CliFailure(`there is no job "${word}" that you can see; "muster ps --all" lists them`);
   if (ids.length > 1) throw ambiguous(word, matches);

@@ -67,7 +67,8 @@ test('a refusal ends with 1, in one line, without a stack unless it is asked for
   expect(await bench.user.run(['whoami'])).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'muster: the token is not valid; run "muster login URL" with a token that is valid\n',
+    stderr:
+      'muster: the server does not accept the token: it is mistyped, expired, revoked or of another server; run "muster login URL" with one that is valid\n',
   });
   expect((await bench.user.run(['whoami'], { env: { MUSTER_DEBUG: '1' } })).stderr).toContain('MusterError');
 });

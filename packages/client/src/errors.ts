@@ -6,6 +6,8 @@ export type ClientCode =
   | ProblemCode
   /** No connection could be made: nothing reached the server. */
   | 'unreachable'
+  /** The other end does not speak TLS, or shows a certificate that is not trusted: nothing was sent. */
+  | 'untrusted'
   /** The request was sent and no answer came: a write may or may not have taken effect. */
   | 'no-answer'
   /** Something answered that does not speak this API. */

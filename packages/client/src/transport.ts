@@ -154,15 +154,23 @@ const neverSent = new Set([
 function connectionError(error: unknown, url: string, request: Request): MusterError {
   const cause = causeCode(error);
   const options = { cause: error, idempotencyKey: request.idempotencyKey ?? null };
-  const tls = /CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO_VERIFY/.test(cause);
-  if (neverSent.has(cause) || tls)
-    return new MusterError('unreachable', `cannot reach ${url}: ${connectionText(cause, tls)}`, options);
+  if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO_VERIFY/.test(cause))
+    return new MusterError('untrusted', `cannot talk to ${url}: ${tlsText(cause, url)}`, options);
+  if (neverSent.has(cause))
+    return new MusterError('unreachable', `cannot reach ${url}: ${connectionText(cause)}`, options);
   const what = cause === 'TimeoutError' ? 'no answer in time' : `the connection broke (${cause})`;
   return new MusterError('no-answer', `${url} did not answer: ${what}`, options);
 }
 
-function connectionText(cause: string, tls: boolean): string {
-  if (tls) return `its certificate is not trusted (${cause})`;
+function tlsText(cause: string, url: string): string {
+  if (cause === 'ERR_SSL_WRONG_VERSION_NUMBER' || cause === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
+    return `it does not speak TLS; if that is as it should be, write ${url.replace(/^https:/, 'http:')}`;
+  if (cause === 'CERT_HAS_EXPIRED') return 'its certificate has expired';
+  if (cause === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for another name';
+  return `its certificate is not trusted (${cause}); give the certificate of its authority with MUSTER_CA_FILE, or "muster login" with --ca-file`;
+}
+
+function connectionText(cause: string): string {
   if (cause === 'ECONNREFUSED') return 'nothing listens there';
   if (cause === 'ENOTFOUND' || cause === 'EAI_AGAIN') return 'its name is not known';
   return `the network gave ${cause}`;

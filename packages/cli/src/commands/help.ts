@@ -52,6 +52,7 @@ function environment(cli: Cli): void {
     ['MUSTER_SERVER', 'the server to talk to, as --server'],
     ['MUSTER_TOKEN_FILE', 'file with the token, as --token-file'],
     ['MUSTER_TOKEN', 'the token itself, for machines that keep secrets in variables'],
+    ['MUSTER_CA_FILE', "certificate of the server's authority, when the system does not know it"],
     ['MUSTER_DEBUG', '1 shows the stack of a failure'],
     ['NO_COLOR', 'any value: no colours'],
     ['XDG_CONFIG_HOME', 'where muster/config.yaml lies; ~/.config when not set'],

@@ -115,7 +115,7 @@ function parseStates(text: string): { states: State[]; outcomes: ReadonlySet<str
     if (known.includes(word)) continue;
     const near = nearest(word, known);
     throw usage(
-      `there is no state "${word}"; ${near ? `did you mean "${near}"? ` : ''}There are ${known.join(', ')}`,
+      `there is no state "${word}"; ${near ? `did you mean "${near}"? ` : ''}states are ${known.join(', ')}`,
     );
   }
   const named = (word: string): boolean => (outcomes as readonly string[]).includes(word);

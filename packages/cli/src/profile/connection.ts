@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { nearest } from '@muster/model';
 import { usage } from '../failure.ts';
+import { whyUnreadable } from '../unreadable.ts';
 import { loadProfiles, type Profile, type ProfileFile } from './profile-file.ts';
 
 export interface ConnectionFlags {
@@ -16,6 +17,7 @@ export interface Connection {
   readonly token: string;
   /** The profile it came from; null when flags or environment gave both. */
   readonly profile: string | null;
+  readonly caFile: string | null;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -24,14 +26,20 @@ export function resolveConnection(flags: ConnectionFlags, env: Env): Connection 
   const given = flags.server ?? env.MUSTER_SERVER;
   const tokenFile = flags.tokenFile ?? env.MUSTER_TOKEN_FILE;
   const token = tokenFile ? readTokenFile(tokenFile) : env.MUSTER_TOKEN?.trim();
-  if (given && token) return { server: serverUrl(given), token, profile: null };
+  const caFile = env.MUSTER_CA_FILE || null;
+  if (given && token) return { server: serverUrl(given), token, profile: null, caFile };
   const file = loadProfiles(env);
   const chosen = flags.profile ?? env.MUSTER_PROFILE;
-  if (given) return profileOfServer(file, serverUrl(given), chosen);
+  if (given) return profileOfServer(file, serverUrl(given), chosen, caFile);
   const name = chosen ?? file.current;
   if (name === null || name === undefined) throw notConfigured(file);
   const profile = named(file, name);
-  return { server: profile.server, token: token || profile.token, profile: name };
+  return {
+    server: profile.server,
+    token: token || profile.token,
+    profile: name,
+    caFile: caFile ?? profile.caFile ?? null,
+  };
 }
 
 function notConfigured(file: ProfileFile): Error {
@@ -43,10 +51,18 @@ function notConfigured(file: ProfileFile): Error {
     : usage(`no profile is chosen; run "muster profiles use NAME" with one of: ${names.join(', ')}`);
 }
 
-function profileOfServer(file: ProfileFile, server: string, chosen: string | undefined): Connection {
+function profileOfServer(
+  file: ProfileFile,
+  server: string,
+  chosen: string | undefined,
+  caFile: string | null,
+): Connection {
   const candidates = chosen ? [[chosen, named(file, chosen)] as const] : Object.entries(file.profiles);
   const match = candidates.find(([, profile]) => profile.server === server);
-  if (match) return { server, token: match[1].token, profile: match[0] };
+  if (match) {
+    const [profile, { token, caFile: kept = null }] = match;
+    return { server, token, profile, caFile: caFile ?? kept };
+  }
   throw usage(`there is no token for ${server}; give one with --token-file or run: muster login ${server}`);
 }
 
@@ -69,7 +85,7 @@ export function readTokenFile(path: string): string {
   try {
     text = readFileSync(path === '-' ? 0 : path, 'utf8').trim();
   } catch (error) {
-    throw usage(`cannot read the token file ${path} (${(error as NodeJS.ErrnoException).code})`);
+    throw usage(`cannot read the token file ${path}: ${whyUnreadable(error)}`);
   }
   return checkedToken(text, path);
 }

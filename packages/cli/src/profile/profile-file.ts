@@ -9,6 +9,8 @@ import { usage } from '../failure.ts';
 export interface Profile {
   readonly server: string;
   readonly token: string;
+  /** Certificate of the server's authority, where the system does not know it. */
+  readonly caFile?: string;
 }
 
 export interface ProfileFile {
@@ -64,7 +66,9 @@ function checked(value: unknown, path: string, lineOf: (key: string) => number):
       throw usage(`${path}:${lineOf(key)}: unknown key "${key}"; known are current and profiles`);
   const { current = null, profiles = {} } = value as { current?: unknown; profiles?: unknown };
   for (const [name, profile] of Object.entries(profiles as Record<string, unknown>)) {
-    const { server, token } = (profile ?? {}) as Record<string, unknown>;
+    const { server, token, caFile } = (profile ?? {}) as Record<string, unknown>;
+    if (caFile !== undefined && typeof caFile !== 'string')
+      throw usage(`${path}: profile "${name}": caFile must be the path of a file`);
     if (typeof server !== 'string' || typeof token !== 'string')
       throw usage(
         `${path}: profile "${name}" needs a server and a token; run: muster login URL --profile ${name}`,

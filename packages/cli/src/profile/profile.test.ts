@@ -34,7 +34,12 @@ test('a profile is kept in a file that only its owner can read', () => {
 test('of two profiles the current one is used, unless another is named', () => {
   rememberProfile(env, 'prod', { server: 'https://a', token: 't1' });
   rememberProfile(env, 'local', { server: 'http://b', token: 't2' }, false);
-  expect(resolveConnection({}, env)).toEqual({ server: 'https://a', token: 't1', profile: 'prod' });
+  expect(resolveConnection({}, env)).toEqual({
+    server: 'https://a',
+    token: 't1',
+    profile: 'prod',
+    caFile: null,
+  });
   expect(resolveConnection({ profile: 'local' }, env).token).toBe('t2');
   expect(resolveConnection({}, { ...env, MUSTER_PROFILE: 'local' }).token).toBe('t2');
   expect(() => resolveConnection({ profile: 'loacl' }, env)).toThrow(
@@ -52,6 +57,7 @@ test("a profile's token is never sent to another server", () => {
     server: 'https://b',
     token: 'x',
     profile: null,
+    caFile: null,
   });
 });
 
@@ -86,7 +92,7 @@ test('a token file has one word in it', () => {
   expect(() => connect('')).toThrow('has no token in it');
   expect(() => connect('two words')).toThrow('must be one word');
   expect(() => resolveConnection({ server: 'https://a', tokenFile: '/nowhere' }, env)).toThrow(
-    'cannot read the token file /nowhere (ENOENT)',
+    'cannot read the token file /nowhere: there is no such file',
   );
 });
 

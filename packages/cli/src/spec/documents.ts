@@ -6,6 +6,7 @@ import { type Document, isMap, isScalar, LineCounter, parseAllDocuments, visit }
 import { CliFailure, usage } from '../failure.ts';
 import type { InStream } from '../terminal.ts';
 import { clean } from '../text/clean.ts';
+import { whyUnreadable } from '../unreadable.ts';
 import { type Part, place, type Spot } from './place.ts';
 
 export const maxFileBytes = 10 * 1024 * 1024;
@@ -50,18 +51,11 @@ export async function readSpecFile(path: string, stdin: InStream): Promise<strin
       pieces.push(Buffer.from(piece));
     }
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === undefined) throw error;
-    throw usage(`cannot read ${name}: ${readText[code] ?? code}`);
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    throw usage(`cannot read ${name}: ${whyUnreadable(error)}`);
   }
   return decoded(Buffer.concat(pieces), name);
 }
-
-const readText: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'you may not read it',
-  EISDIR: 'it is a folder',
-};
 
 function decoded(bytes: Buffer, name: string): string {
   try {

@@ -54,7 +54,7 @@ test.each([
   [{ timeLimit: '5' }, /^--time-limit: .*name the unit/],
   [{ tasks: '0' }, /^--tasks: /],
   [{ tasks: 'x' }, /^--tasks wants a number/],
-  [{ env: ['MUSTER_RANK=1'] }, /^--env: is reserved/],
+  [{ env: ['MUSTER_RANK=1'] }, /^--env MUSTER_RANK: is reserved/],
   [{ env: ['NOPE'] }, /^--env wants NAME=VALUE/],
   [{ workdir: 'relative' }, /^--workdir: must be an absolute path/],
 ])('%j is told by its flag', (flags, message) => expect(() => build(flags)).toThrow(message));

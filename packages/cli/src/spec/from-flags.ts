@@ -112,8 +112,10 @@ const flagOf: readonly (readonly [pointer: RegExp, flag: string])[] = [
   [/^\/timeLimit/, '--time-limit'],
   [/^\/stopAfter/, '--stop-after'],
   [/^\/retry/, '--retry'],
-  [/^\/labels/, '--label'],
-  [/^\/(name|title|project|tier|priority|env|workdir|tasks|exclusive)/, '--$1'],
+  [/^\/labels(?:\/(.*))?/, '--label $1'],
+  [/^\/env\/PATH$/, 'the PATH of this shell'],
+  [/^\/env(?:\/(.*))?/, '--env $1'],
+  [/^\/(name|title|project|tier|priority|workdir|tasks|exclusive)/, '--$1'],
   [/^\/command/, 'the command'],
 ];
 
@@ -123,7 +125,7 @@ export function flagProblems(problems: readonly Pick<FieldProblem, 'path' | 'mes
       const rule = flagOf.find(([pointer]) => pointer.test(path));
       const match = rule && path.match(rule[0]);
       const flag = rule ? rule[1].replace('$1', match?.[1] ?? '') : path;
-      return `${flag}: ${clean(message)}`;
+      return `${clean(flag.trim())}: ${clean(message)}`;
     })
     .join('; ');
 }

@@ -35,7 +35,7 @@ export function upCommand(cli: Cli): Command {
       'declare devices of each node, such as gpu=8:H100; several times',
       collect,
     )
-    .option('--cpus <n>', 'cores of each node; its part of the machine when left out')
+    .option('--cpus <n>', 'cores of each node; its part of the machine, at least one, when left out')
     .option('--memory <size>', 'memory of each node; its part of the machine when left out')
     .option('--label <name=value>', 'a label of each node; several times', collect)
     .option('--ports <first-last>', 'ports for rendezvous, divided among the agents', '20000-20999')
