@@ -1,8 +1,9 @@
 // --watch: the same view again when the event log moves, and at least every few seconds for what has no event. On a
 // terminal the screen is redrawn in place; elsewhere each view is printed below the last, and only when it changed.
-import { doorbell, type MusterClient, sleep } from '@muster/client';
+import { doorbell, type MusterClient, MusterError, sleep } from '@muster/client';
 import type { Cli } from './cli.ts';
 import { exit } from './exit-codes.ts';
+import { clean } from './text/clean.ts';
 
 /** Lines for people, or a value for programs. */
 export type View = string[] | { readonly value: unknown };
@@ -34,7 +35,11 @@ export async function repeatedly(
   let last = '';
   try {
     while (!stop.signal.aborted) {
-      const view = await look();
+      const view = await lookAgain(cli, look, last === '');
+      if (view === null) {
+        await sleep(everyMs, stop.signal).catch(() => undefined);
+        continue;
+      }
       const text = JSON.stringify(view);
       if (text !== last) print(cli, view, true, last === '');
       last = text;
@@ -45,6 +50,19 @@ export async function repeatedly(
   } finally {
     off();
     stop.abort();
+  }
+}
+
+/** A server that restarts ends no watch: null, and the next look may work. The first look fails as without --watch. */
+async function lookAgain(cli: Cli, look: () => Promise<View>, first: boolean): Promise<View | null> {
+  try {
+    return await look();
+  } catch (error) {
+    const passing =
+      error instanceof MusterError && ['unreachable', 'no-answer', 'unavailable'].includes(error.code);
+    if (first || !passing) throw error;
+    cli.note(`muster: ${clean(error.message)}; trying again until it works`);
+    return null;
   }
 }
 

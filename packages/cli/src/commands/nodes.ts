@@ -7,7 +7,7 @@ import { repeatedly, type View } from '../repeatedly.ts';
 import { clean } from '../text/clean.ts';
 import { paintState } from '../text/style.ts';
 import type { Column } from '../text/table.ts';
-import { ago } from '../text/time.ts';
+import { ago, elapsed, localTime } from '../text/time.ts';
 import { sizeText } from './show.ts';
 
 export function nodesCommand(cli: Cli): Command {
@@ -51,7 +51,8 @@ function summary(cli: Cli, nodes: readonly NodeView[]): string {
   const devices = nodes.flatMap((node) => node.devices.map((device) => ({ ...device, open: isOpen(node) })));
   const free = devices.filter(({ used, open }) => open && !used).length;
   const ready = nodes.filter(isOpen).length;
-  const text = `${ready} of ${nodes.length} nodes take work; ${free} of ${devices.length} devices are free`;
+  const idle = devices.length === 0 ? 'none has devices' : `${free} of ${devices.length} devices are free`;
+  const text = `${ready} of ${nodes.length} nodes take work; ${idle}`;
   return cli.paint('dim', text);
 }
 
@@ -134,14 +135,17 @@ async function one(cli: Cli, client: MusterClient, name: string): Promise<View> 
   ];
   return [
     `${cli.paint('dim', 'Node'.padEnd(11))} ${cli.paint('bold', clean(node.name))}  ${node.id}`,
-    `${cli.paint('dim', 'State'.padEnd(11))} ${paintState(cli.paint, nodeState(node))} since ${ago(node.stateSince, cli.nowMs)}`,
+    `${cli.paint('dim', 'State'.padEnd(11))} ${paintState(cli.paint, nodeState(node))} for ${elapsed(node.stateSince, null, cli.nowMs)}`,
     ...(reason(node) === '' ? [] : [field('Reason', reason(node))]),
     field('Cluster', `${node.cluster}  pool ${node.pool}`),
     field('Address', node.address),
     field('Cores', `${formatMilli(node.cpuMilliUsed)} of ${formatMilli(node.cpuMilli)} used`),
     field('Memory', `${sizeText(node.memoryMibUsed)} of ${sizeText(node.memoryMib)} used`),
     field('Heard', ago(node.renewedAt, cli.nowMs)),
-    field('Agent', `${node.agentVersion ?? 'never connected'}${node.isolation ? ', separates users' : ''}`),
+    field(
+      'Agent',
+      `${node.agentVersion ?? 'never connected'}${node.isolation ? ', separates users' : ', no isolation between users'}`,
+    ),
     ...(labels.length === 0 ? [] : [field('Labels', labels.join('  '))]),
     ...(node.devices.length === 0 ? [] : ['', ...cli.tableLines(devices, node.devices)]),
   ];
@@ -190,7 +194,9 @@ function tokenCommand(cli: Cli): Command {
         const made = await cli.client().nodes.createEnrolment({ cluster, pool, uses, expiresIn });
         cli.show(made, () => {
           cli.line(made.token);
-          cli.note(`good until ${made.expiresAt}; on the machine, with the token in a file:`);
+          cli.note(
+            `good until ${localTime(made.expiresAt, cli.nowMs)}; on the machine, with the token in a file:`,
+          );
           cli.note(`  muster agent --server ${cli.connection().server} --token-file FILE`);
         });
       }),

@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { findJob } from '../find-job.ts';
 import { clean } from '../text/clean.ts';
+import { localTime } from '../text/time.ts';
 import { wrap } from '../text/width.ts';
 
 export function whyCommand(cli: Cli): Command {
@@ -24,9 +25,10 @@ export function whyCommand(cli: Cli): Command {
 
 function print(cli: Cli, why: WhyView): void {
   const width = cli.width ?? Number.POSITIVE_INFINITY;
-  const [sentence = '', ...nearest] = clean(why.text).split('. Nearest possible: ');
-  for (const line of wrap(`${why.job} ${why.state === 'ended' ? '' : `is ${why.state}; `}${sentence}`, width))
-    cli.line(line);
+  const [sentence = '', ...nearest] = localTimes(cli, clean(why.text)).split('. Nearest possible: ');
+  // "running since ..." and "held by ..." begin with the state already.
+  const state = why.state === 'ended' ? '' : sentence.startsWith(why.state) ? 'is ' : `is ${why.state}; `;
+  for (const line of wrap(`${why.job} ${state}${sentence}`, width)) cli.line(line);
   const { verdict } = why;
   if (verdict && verdict.kind !== 'placed')
     for (const reason of verdict.reasons)
@@ -39,6 +41,11 @@ function print(cli: Cli, why: WhyView): void {
       for (const [i, line] of wrap(clean(option), width - 4).entries())
         cli.line(`${i === 0 ? '  - ' : '    '}${line}`);
   }
+}
+
+/** The server writes RFC 3339, which is for programs. */
+function localTimes(cli: Cli, text: string): string {
+  return text.replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => localTime(at, cli.nowMs));
 }
 
 /** A bar a cause: which one to remove first is seen at once. */
