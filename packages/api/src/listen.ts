@@ -16,12 +16,16 @@ export function isLoopback(host: string): boolean {
   return family !== 0 && loopback.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-export function checkBind({ host, tls, behindTlsProxy }: ApiConfig): void {
+export function checkBind({
+  host,
+  tls,
+  behindTlsProxy,
+}: Pick<ApiConfig, 'host' | 'tls' | 'behindTlsProxy'>): void {
   if (tls || behindTlsProxy || isLoopback(host)) return;
   throw new OperationalError(
     'bad-request',
     `refusing to listen on ${host} without TLS: tokens would travel in the clear. ` +
-      'Give a certificate and key (tls), say behindTlsProxy when a proxy in front ends TLS, or listen on 127.0.0.1',
+      'Give --tls-cert and --tls-key, say --behind-tls-proxy when a proxy in front ends TLS, or listen on 127.0.0.1',
   );
 }
 

@@ -1,4 +1,5 @@
 // The database of a server: the one it was given, or a real PostgreSQL of its own below its directory.
+import { usage } from '@muster/cli';
 import { startEmbedded } from '@muster/store';
 
 export interface Database {
@@ -14,8 +15,14 @@ export async function openDatabase(
   dir: string,
   log: (line: string) => void,
 ): Promise<Database> {
-  if (url !== undefined && url !== '')
+  if (url !== undefined && url !== '') {
+    // Anything else is taken for the name of a database on some host, and fails far from its cause.
+    if (!/^postgres(ql)?:\/\//.test(url))
+      throw usage(
+        'the database URL (DATABASE_URL) must look like postgres://user:password@host:5432/database',
+      );
     return { url, where: withoutPassword(url), embedded: false, stop: async () => {} };
+  }
   const embedded = await startEmbedded({ dir, log, keep: true });
   return {
     url: embedded.url,

@@ -9,6 +9,9 @@ export async function requireFreePort(host: string, port: number, advice: string
       .once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'error'))
       .listen(port, host, () => probe.close(() => resolve(null)));
   });
-  // Other refusals have better words where the server really listens.
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    throw usage(`${host} is not an address of this machine; give one that is with --host`);
+  if (code === 'EACCES')
+    throw usage(`port ${port} needs rights this process does not have; choose one above 1023 with --port`);
   if (code === 'EADDRINUSE') throw usage(`port ${port} on ${host} is in use; ${advice}`);
 }

@@ -93,7 +93,8 @@ export function part(machine: Machine, index: number, count: number): Machine {
   const noGpus = { kind: 'gpu', count: 0, model: 'generic', memoryMib: 0 };
   return {
     ...machine,
-    cpuMilli: machine.cpuMilli ?? Math.max(1, Math.floor((availableParallelism() * 1000) / count)),
+    // At least one core: a job that does not say how many it needs asks for one, and would be impossible for ever.
+    cpuMilli: machine.cpuMilli ?? Math.max(1000, Math.floor((availableParallelism() * 1000) / count)),
     memoryMib: machine.memoryMib ?? Math.max(1, Math.floor(totalmem() / 1024 / 1024 / count)),
     devices: machine.devices ?? (index === 0 ? undefined : [noGpus]),
   };

@@ -37,6 +37,13 @@ export interface MigrateOptions {
   readonly connectTimeoutMs?: number;
 }
 
+/** Host and name, never the password; nothing for a URL that only the driver understands. */
+function where(url: string): string {
+  if (!URL.canParse(url)) return '';
+  const { host, pathname } = new URL(url);
+  return host === '' ? '' : `${host}${pathname} `;
+}
+
 export async function migrate(options: MigrateOptions): Promise<number> {
   const known = options.known ?? migrations();
   const client = new pg.Client({
@@ -54,7 +61,7 @@ export async function migrate(options: MigrateOptions): Promise<number> {
     if (error instanceof OperationalError) throw error;
     throw new OperationalError(
       'unavailable',
-      `the database could not be prepared: ${(error as Error).message}`,
+      `the database ${where(options.url)}could not be prepared: ${(error as Error).message}; check that it runs and that its URL is right`,
       {
         cause: error,
       },

@@ -1,7 +1,7 @@
 // muster server: API and control plane, on a database. Start as many as you like on the same one.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { defaultMaxBodyBytes } from '@muster/api';
+import { checkBind, defaultMaxBodyBytes, readTls } from '@muster/api';
 import { type Cli, readConfigFile, usage } from '@muster/cli';
 import { openDatabase } from '../database.ts';
 import { defaultDir } from '../directories.ts';
@@ -16,6 +16,9 @@ import type { ServerFlags } from './server-flags.ts';
 export async function server(cli: Cli, flags: ServerFlags): Promise<void> {
   const { terminal } = cli;
   const settings = readSettings(flags, terminal.env);
+  // Everything that can be refused is refused before a database is made or the lease taken.
+  checkBind(settings);
+  await readTls(settings.tls);
   await requireFreePort(settings.host, settings.port, 'choose another with --port, or stop what has it');
   const log = streamLog(terminal.stdout, settings.logLevel);
   const database = await openDatabase(settings.databaseUrl, join(settings.dir, 'db'), (line) =>

@@ -21,7 +21,7 @@ export async function up(cli: Cli, flags: UpFlags): Promise<void> {
   const { dir, port, agents } = options;
   const advice = 'is "muster up" running already? Else choose another with --port';
   await requireFreePort('127.0.0.1', port, advice);
-  mkdirSync(dir, { recursive: true, mode: 0o711 });
+  makeFolder(dir);
   const logFile = join(dir, 'muster.log');
   const log = fileLog(logFile, cli.globals.verbose ? 'debug' : 'info', cli.terminal.stderr);
   const began = performance.now();
@@ -44,6 +44,21 @@ export async function up(cli: Cli, flags: UpFlags): Promise<void> {
     await system.stop();
   }
   cli.note('Stopped.');
+}
+
+function makeFolder(dir: string): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o711 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why =
+      code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
+        ? 'you may not write there'
+        : code === 'EEXIST' || code === 'ENOTDIR'
+          ? 'there is a file of that name'
+          : code;
+    throw usage(`cannot make the folder ${dir}: ${why}; choose another with --dir`);
+  }
 }
 
 function describe(cli: Cli, system: LocalSystem, dir: string, logFile: string): void {
