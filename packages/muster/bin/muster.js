@@ -8,6 +8,15 @@ const path = require('path');
 
 const neededMajor = 24;
 
+// `npm run muster` changes to the checkout first; files and the working directory of jobs are meant from where it was called.
+if (process.env.npm_lifecycle_event === 'muster' && process.env.INIT_CWD) {
+  try {
+    process.chdir(process.env.INIT_CWD);
+  } catch (_) {
+    // Gone meanwhile: then the checkout is as good a place as any.
+  }
+}
+
 function majorOf(version) {
   return Number(version.split('.')[0]);
 }
