@@ -1,6 +1,6 @@
 // Turns how a process ended into the exit that is reported: a class for the retry rule, and a sentence for people.
 import { accessSync, constants, statSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import type { TaskExit } from '@muster/model';
 import type { StopRequest, TaskSpec } from './protocol.ts';
 
@@ -107,8 +107,13 @@ function kindOf(path: string): 'file' | 'directory' | 'unseen' | null {
   }
 }
 
-/** By the mode bits of the last component: enough for the sentence, which decides nothing. */
-function mayUse(path: string, { user }: TaskSpec): boolean {
+/** By the mode bits of the path and the folders above it: enough for the sentence, which decides nothing. */
+function mayUse(path: string, spec: TaskSpec): boolean {
+  const above = dirname(path);
+  return mayUseHere(path, spec) && (above === path || !spec.user || mayUse(above, spec));
+}
+
+function mayUseHere(path: string, { user }: TaskSpec): boolean {
   try {
     if (!user) {
       accessSync(path, constants.X_OK);
