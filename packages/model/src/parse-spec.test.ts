@@ -348,15 +348,19 @@ const json = (text: string): unknown => JSON.parse(text);
 
 /** input, then [path, message] of every problem; a message may be a part of the sentence. */
 const refused: readonly [string, unknown, readonly (readonly [string, string])[]][] = [
-  ['nothing', undefined, [['', 'expected object']]],
-  ['null', null, [['', 'expected object, received null']]],
-  ['a list', [ok], [['', 'expected object, received array']]],
-  ['a text', 'true', [['', 'expected object, received string']]],
+  ['nothing', undefined, [['', 'is missing; it must be a mapping of fields']]],
+  ['null', null, [['', 'must be a mapping of fields, not null']]],
+  ['a list', [ok], [['', 'must be a mapping of fields, not a list']]],
+  ['a text', 'true', [['', 'must be a mapping of fields, not a text']]],
   ['an empty object', {}, [['/command', 'is required: the program and its arguments, as a list']]],
-  ['a shell line', { command: 'python train.py' }, [['/command', 'expected array, received string']]],
+  [
+    'a shell line',
+    { command: 'python train.py' },
+    [['/command', 'must be a list, such as [a, b], not a text']],
+  ],
   ['no words', { command: [] }, [['/command', '>=1 items']]],
   ['an empty program', { command: ['', 'x'] }, [['/command', 'must start with a program']]],
-  ['a number as argument', { command: ['x', 1] }, [['/command/1', 'expected string, received number']]],
+  ['a number as argument', { command: ['x', 1] }, [['/command/1', 'must be a text, not ']]],
   ['NUL in an argument', { command: ['x', 'a\0b'] }, [['/command/1', 'must not contain a NUL character']]],
   ['a lone surrogate', { command: ['x\ud800'] }, [['/command/0', 'must be well-formed Unicode']]],
   [
@@ -446,15 +450,15 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
   ['1.5 devices', count(1.5), [['/resources/accelerators/count', thousandths]]],
   ['2^31 devices', count(2 ** 31), [['/resources/accelerators/count', thousandths]]],
   ['2^53+1 devices', count(json('9007199254740993')), [['/resources/accelerators/count', thousandths]]],
-  ['1e309 devices', count(json('1e309')), [['/resources/accelerators/count', 'received Infinity']]],
-  ['NaN devices', count(Number.NaN), [['/resources/accelerators/count', 'received NaN']]],
-  ['"8" devices', count('8'), [['/resources/accelerators/count', 'expected number, received string']]],
+  ['1e309 devices', count(json('1e309')), [['/resources/accelerators/count', 'not Infinity']]],
+  ['NaN devices', count(Number.NaN), [['/resources/accelerators/count', 'not NaN']]],
+  ['"8" devices', count('8'), [['/resources/accelerators/count', 'must be a number, not a text']]],
   ['a ten-thousandth of a device', count(0.0001), [['/resources/accelerators/count', thousandths]]],
   ['almost a thousandth', count(0.0010000001), [['/resources/accelerators/count', thousandths]]],
   [
     'an accelerator as text',
     { ...ok, resources: { accelerators: 'H100:8' } },
-    [['/resources/accelerators', 'expected object, received string']],
+    [['/resources/accelerators', 'must be a mapping of fields, not a text']],
   ],
   ['no alternatives', { ...ok, resources: { accelerators: [] } }, [['/resources/accelerators', '>=1 items']]],
   [
@@ -468,11 +472,7 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
     [['/resources/cpus', 'must be in thousandths of a core']],
   ],
   ['no cores', { ...ok, resources: { cpus: 0 } }, [['/resources/cpus', '>=0.001']]],
-  [
-    'memory as number',
-    { ...ok, resources: { memory: 16 } },
-    [['/resources/memory', 'expected string, received number']],
-  ],
+  ['memory as number', { ...ok, resources: { memory: 16 } }, [['/resources/memory', 'must be a text, not ']]],
   [
     'memory without unit',
     { ...ok, resources: { memory: '16' } },
@@ -486,7 +486,7 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
   ],
   ['0 tasks', { ...ok, tasks: 0 }, [['/tasks', '>=1']]],
   ['-0 tasks', { ...ok, tasks: -0 }, [['/tasks', '>=1']]],
-  ['1.5 tasks', { ...ok, tasks: 1.5 }, [['/tasks', 'expected int']]],
+  ['1.5 tasks', { ...ok, tasks: 1.5 }, [['/tasks', 'must be a whole number, not 1.5']]],
   ['too many tasks', { ...ok, tasks: 100_001 }, [['/tasks', '<=100000']]],
   [
     'too many tasks together',
@@ -507,7 +507,7 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
       ['/tasks/max', 'min must not be above max'],
     ],
   ],
-  ['min without max', { ...ok, tasks: { min: 4 } }, [['/tasks/max', 'expected number']]],
+  ['min without max', { ...ok, tasks: { min: 4 } }, [['/tasks/max', 'is missing; it must be a number']]],
   [
     'tasks beside groups',
     { ...ok, tasks: 2, groups: [{}] },
@@ -563,7 +563,7 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
     { ...ok, env: { A: '\udc00' } },
     [['/env/A', 'must be well-formed Unicode']],
   ],
-  ['a number in env', { ...ok, env: { A: 1 } }, [['/env/A', 'expected string, received number']]],
+  ['a number in env', { ...ok, env: { A: 1 } }, [['/env/A', 'must be a text, not ']]],
   [
     '2 MB of variables',
     { ...ok, env: Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`V${i}`, 'x'.repeat(1000)])) },
@@ -603,7 +603,7 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
     { ...ok, timeLimit: '0s' },
     [['/timeLimit', '"0s" is out of range; allowed is 1s to 365d']],
   ],
-  ['a time limit as number', { ...ok, timeLimit: 90 }, [['/timeLimit', 'expected string, received number']]],
+  ['a time limit as number', { ...ok, timeLimit: 90 }, [['/timeLimit', 'must be a text, not ']]],
   [
     'a short stopAfter',
     { ...ok, stopAfter: '5s' },

@@ -103,9 +103,34 @@ function issueProblems(
     const deepest = branches.sort((a, b) => depth(b) - depth(a))[0];
     if (deepest && deepest.length > 0) return deepest;
   }
-  const message = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
-  return [{ code: 'invalid-field', path: pointer(at), message, value: show(lookup(input, at)) }];
+  const value = lookup(input, at);
+  return [{ code: 'invalid-field', path: pointer(at), message: issueText(issue, value), value: show(value) }];
 }
+
+/** The schema's own words for a wrong type are a programmer's. */
+function issueText(issue: Issue, value: unknown): string {
+  if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? issue.message;
+  if (issue.code !== 'invalid_type') return issue.message;
+  const wanted = typeWords[issue.expected] ?? issue.expected;
+  if (value === undefined) return `is missing; it must be ${wanted}`;
+  return `must be ${wanted}, not ${givenText(value)}`;
+}
+
+function givenText(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value === 'number') return String(value);
+  return Array.isArray(value) ? 'a list' : (typeWords[typeof value] ?? typeof value);
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list, such as [a, b]',
+  object: 'a mapping of fields',
+  record: 'a mapping of names to values',
+};
 
 function depth(problems: readonly FieldProblem[]): number {
   return Math.max(0, ...problems.map((problem) => problem.path.split('/').length));
