@@ -12,6 +12,17 @@ export function musterProgram(): Program {
 
 const isHidden = (command: Program): boolean => (command as unknown as { _hidden: boolean })._hidden;
 
+/** What the help shows beside the description: whether it must be given, what it may be, what it is when left out. */
+function optionText(option: Program['options'][number]): string {
+  const choices = option.argChoices
+    ? [`one of ${option.argChoices.map((choice) => code(choice)).join(', ')}`]
+    : [];
+  const needed = option.mandatory ? ['required'] : [];
+  const otherwise =
+    typeof option.defaultValue === 'string' ? [`${code(option.defaultValue)} when left out`] : [];
+  return [option.description, ...choices, ...needed, ...otherwise].join('; ');
+}
+
 function describeCommand(command: Program, path: string): string[] {
   const name = `${path} ${command.name()}`;
   const args = command.registeredArguments.map((argument) => {
@@ -22,7 +33,7 @@ function describeCommand(command: Program, path: string): string[] {
     ...command.registeredArguments.map((argument) => [code(argument.name()), argument.description]),
     ...command.options
       .filter((option) => !option.hidden)
-      .map((option) => [code(option.flags), option.description]),
+      .map((option) => [code(option.flags), optionText(option)]),
   ];
   const parts = [`## ${name}`, code([name, ...args].join(' ')), command.description()];
   if (rows.length > 0) parts.push(table(['', ''], rows));
@@ -32,7 +43,7 @@ function describeCommand(command: Program, path: string): string[] {
 
 export function cliPage(): string {
   const program = musterProgram();
-  const globals = program.options.map((option) => [code(option.flags), option.description]);
+  const globals = program.options.map((option) => [code(option.flags), optionText(option)]);
   const commands = program.commands.filter((command) => !isHidden(command));
   return page(
     'Command line',
