@@ -70,6 +70,11 @@ function usageText(
   const word = /unknown (?:command|option) '([^']+)'/.exec(text)?.[1];
   const misspelt = error.code === 'commander.excessArguments' ? misspeltChild(command, argv) : null;
   if (misspelt) text = `unknown command '${misspelt.word}'`;
+  // `muster submit job.yaml`: the file is there, only its flag is not.
+  const file =
+    error.code === 'commander.missingMandatoryOptionValue' && command.name() === 'submit' ? argv.at(-1) : '';
+  if (file && file !== 'submit' && !file.startsWith('-'))
+    return `the file needs its flag; write: ${path} -f ${file}`;
   const near = suggested ?? misspelt?.near ?? (word ? nearest(word, candidates(command, word)) : null);
   if (near) text += `; did you mean "${near}"?`;
   return `${text}${text.endsWith('?') ? '' : ';'} see: ${path} --help`;

@@ -64,6 +64,14 @@ test('run shows the output of a gang that failed before its last rank had starte
   expect({ code, stdout }).toEqual({ code: 1, stdout: 'why\n' });
 });
 
+test('submit without -f says how to give the file', async () => {
+  const { code, stderr } = await bench.user.run(['submit', 'job.yaml']);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: 'muster: the file needs its flag; write: muster submit -f job.yaml\n',
+  });
+});
+
 test('run --detach prints the id alone on stdout', async () => {
   bench.logIn();
   bench.server.on('POST /v1/jobs', { status: 201, json: { id: jobId('a'), repeated: false } });

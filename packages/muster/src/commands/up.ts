@@ -102,7 +102,8 @@ function nodeText(node: NodeView): string {
   for (const { model } of node.devices) models.set(model, (models.get(model) ?? 0) + 1);
   const devices = [...models].map(([model, count]) => `${count} ${model}`).join(', ') || 'no devices';
   const state = node.state === 'ready' ? '' : `  (${node.state}: not connected yet)`;
-  return `${node.name}: ${devices}, ${node.cpuMilli / 1000} cores, ${Math.round(node.memoryMib / 102.4) / 10}GiB${state}`;
+  const cores = node.cpuMilli === 1000 ? '1 core' : `${node.cpuMilli / 1000} cores`;
+  return `${node.name}: ${devices}, ${cores}, ${Math.round(node.memoryMib / 102.4) / 10}GiB${state}`;
 }
 
 /** The CLI of this user finds the system by itself, unless it was told to use another one. */
