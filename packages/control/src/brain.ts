@@ -36,62 +36,47 @@ export interface Brain {
 const sweepMs = 1000;
 /** Plans that are dropped whole again and again mean that engine and rows disagree: rebuild from rows. */
 const fruitlessCyclesMax = 5;
-const answerWithinMs = 5000;
 
 export async function startBrain({ world, store, load, onBug }: BrainDeps): Promise<Brain> {
   let engine: Engine = load(await store.loadEngine());
   let epoch: number | null = null;
   let lastNowMs = 0;
-  let wakeAtMs: number | null = null;
   let fruitless = 0;
-  let dirty = true;
   let status = { cycles: 0, placements: 0, lastCycleMs: null as number | null };
-  const waiting = new Set<() => void>();
 
   async function step(): Promise<number> {
     try {
-      if (await catchUp(engine, store)) dirty = true;
+      if (epoch === null) await catchUp(engine, store);
+      else return await decide(epoch);
     } catch (error) {
       if (!(error instanceof LogGap)) throw error;
       world.log.warn({ sequence: engine.sequence }, error.message);
       await rebuild();
+      return 0;
     }
-    for (const look of [...waiting]) look();
-    if (epoch === null) return sweepMs;
-    const dueMs = wakeAtMs === null ? null : wakeAtMs - (await store.nowMs());
-    if (!dirty && (dueMs === null || dueMs > 0)) return Math.min(sweepMs, dueMs ?? sweepMs);
-    return decide(epoch);
+    return sweepMs;
   }
 
   async function decide(leading: number): Promise<number> {
-    dirty = false;
     const startedMs = world.clock.monotonicMs();
     const report = await cycle({ epoch: leading, engine, store, lastNowMs });
-    const applied = note(report);
-    status = {
-      cycles: status.cycles + 1,
-      placements: status.placements + applied,
-      lastCycleMs: world.clock.monotonicMs() - startedMs,
-    };
+    const applied = report.committed?.outcome === 'committed' ? report.committed.value.applied.length : 0;
+    lastNowMs = report.plan.nowMs;
+    if (report.committed !== null)
+      status = {
+        cycles: status.cycles + 1,
+        placements: status.placements + applied,
+        lastCycleMs: world.clock.monotonicMs() - startedMs,
+      };
     return afterCycle(report, applied);
   }
 
-  function note({ plan, committed }: CycleReport): number {
-    lastNowMs = plan.nowMs;
-    wakeAtMs = plan.wakeAtMs;
-    return committed?.outcome === 'committed' ? committed.value.applied.length : 0;
-  }
-
   async function afterCycle({ plan, committed }: CycleReport, applied: number): Promise<number> {
-    if (committed?.outcome === 'refused') {
-      // Another server leads, or the policy moved; the leader loop and the log will say which.
-      if (committed.refusal === 'stale-epoch') epoch = null;
-      else dirty = true;
-      return sweepMs;
-    }
-    if (plan.units.length === 0) return sweepMs;
-    // What was committed is in the log now, whether or not we heard the answer: look before deciding again.
-    dirty = true;
+    // Another server leads, or the policy moved; the leader loop and the log will say which.
+    if (committed?.outcome === 'refused' && committed.refusal === 'stale-epoch') epoch = null;
+    const untilDueMs = plan.wakeAtMs === null ? sweepMs : Math.max(0, plan.wakeAtMs - plan.nowMs);
+    if (plan.units.length === 0 || committed?.outcome === 'refused') return Math.min(sweepMs, untilDueMs);
+    // What was committed is in the log now, whether or not we heard the answer: look before sleeping.
     fruitless = applied > 0 ? 0 : fruitless + 1;
     if (fruitless === 0) return 0;
     if (fruitless >= fruitlessCyclesMax) {
@@ -104,33 +89,24 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
   async function rebuild(): Promise<void> {
     engine = load(await store.loadEngine());
     fruitless = 0;
-    dirty = true;
   }
 
   const loop: Loop = startLoop(world, { name: 'cycle', step, onBug });
   const endHints = store.onEvents(() => loop.wake());
 
-  /** Resolves once the engine stands at the sequence, or after a bound: the answer says where it stands. */
-  function reached(atLeast: number): Promise<void> {
-    if (engine.sequence >= atLeast) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = (): void => {
-        cancel();
-        waiting.delete(look);
-        resolve();
-      };
-      const cancel = world.timers.after(answerWithinMs, done);
-      const look = (): void => {
-        if (engine.sequence >= atLeast) done();
-      };
-      waiting.add(look);
-      loop.wake();
-    });
+  /** What was committed up to the sequence is in the log; reading it here waits for no commit of a cycle. */
+  async function reached(atLeast: number): Promise<void> {
+    if (engine.sequence >= atLeast) return;
+    try {
+      await catchUp(engine, store);
+    } catch (error) {
+      // The loop rebuilds the engine; the answer says where it stands meanwhile.
+      if (!(error instanceof LogGap)) throw error;
+    }
   }
 
   return {
     lead(next) {
-      if (next !== epoch) dirty = true;
       epoch = next;
       loop.wake();
     },

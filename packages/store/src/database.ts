@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { appendEvents, type NewEvent, readHead } from './event-log.ts';
 import { CommitUnknown, failureOf, translated } from './failure.ts';
-import { begin, commit } from './transaction.ts';
+import { begin, commit, commitBehind } from './transaction.ts';
 
 export interface DatabaseOptions {
   readonly url: string;
@@ -161,8 +161,8 @@ export class Database {
         own = sequence;
       },
     });
-    const sequence = own ?? (await this.#appended(reader, events, options.anySequence === true));
-    await commit(client);
+    const sequence = own ?? (await this.#lastSequence(client, reader, events, options));
+    if (own !== null || events.length === 0) await commit(client);
     if (own !== null || events.length > 0) {
       this.#sequence = Math.max(this.#sequence, sequence);
       this.#onAppended(sequence);
@@ -170,9 +170,15 @@ export class Database {
     return { value, sequence };
   }
 
-  async #appended(reader: Reader, events: readonly NewEvent[], anySequence: boolean): Promise<number> {
-    if (events.length > 0) return appendEvents(reader, events);
-    return anySequence ? this.#sequence : readHead(reader);
+  /** Appends the events, and then commits too: the log's head stays locked for no turn of our event loop. */
+  async #lastSequence(
+    client: pg.PoolClient,
+    reader: Reader,
+    events: readonly NewEvent[],
+    { anySequence }: WriteOptions,
+  ): Promise<number> {
+    if (events.length > 0) return commitBehind(client, appendEvents(reader, events));
+    return anySequence === true ? this.#sequence : readHead(reader);
   }
 }
 
@@ -208,8 +214,9 @@ function poolConfig(options: DatabaseOptions, timeoutMs: number): pg.PoolConfig 
     application_name: 'muster',
     types: { getTypeParser },
     async onConnect(client: pg.Client) {
-      // For reads outside a transaction; through a pooler it may be lost, and then the client's own timeout is left.
-      await client.query(`SET statement_timeout = ${timeoutMs}; SET jit = off`);
+      // For reads outside a transaction; through a pooler it may be lost, and then the client's own timeout is left. Pages of a
+      // list come in the order of an index; on a table without statistics yet the planner would collect and sort all of it.
+      await client.query(`SET statement_timeout = ${timeoutMs}; SET jit = off; SET enable_bitmapscan = off`);
     },
   };
   return config as unknown as pg.PoolConfig;

@@ -23,6 +23,11 @@ function sqlState(error: unknown): string | null {
   return typeof code === 'string' && typeof severity === 'string' ? code : null;
 }
 
+/** Whether the server itself said no; a cut connection or a timeout of ours says nothing. */
+export function wasAnswered(error: unknown): boolean {
+  return sqlState(error) !== null;
+}
+
 /** COMMIT was sent and no answer came: the transaction took effect or did not, and only looking tells. */
 export class CommitUnknown extends Error {
   override readonly name = 'CommitUnknown';

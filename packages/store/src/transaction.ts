@@ -3,7 +3,7 @@
 // ends idle ones well within the takeover time.
 import { InvariantError } from '@muster/model';
 import type pg from 'pg';
-import { CommitUnknown, failureOf } from './failure.ts';
+import { CommitUnknown, failureOf, wasAnswered } from './failure.ts';
 
 const idleTimeoutMs = 8000;
 
@@ -36,4 +36,20 @@ export async function commit(client: pg.PoolClient): Promise<void> {
     throw error;
   }
   if (command !== 'COMMIT') throw new InvariantError(`COMMIT was answered with ${command}`);
+}
+
+/**
+ * Sends COMMIT right behind the last statement, without waiting for its answer. A statement that the server refused has
+ * ended the transaction, and the COMMIT behind it rolled back; one that was not answered says nothing about the COMMIT.
+ */
+export async function commitBehind<T>(client: pg.PoolClient, last: Promise<T>): Promise<T> {
+  const [done, committed] = await Promise.allSettled([last, commit(client)]);
+  if (done.status === 'rejected') {
+    if (wasAnswered(done.reason)) throw done.reason;
+    throw new CommitUnknown('no answer to the last statement, nor to the COMMIT behind it', {
+      cause: done.reason,
+    });
+  }
+  if (committed.status === 'rejected') throw committed.reason;
+  return done.value;
 }

@@ -33,13 +33,13 @@ interface Candidate {
   readonly session: string;
 }
 
+// From the rows, which are few, to their nodes; never from a thousand sessions, most of which have nothing to take.
 const candidates = {
   name: 'outbox-candidates',
   text: `
-SELECT o.id, o.run, s.session FROM unnest($1::text[], $2::text[]) AS s (node, session)
-JOIN node n ON n.id = s.node AND n.session = s.session
-JOIN outbox o ON o.node = s.node AND (o.attempted_session IS DISTINCT FROM s.session OR o.id = ANY ($4::bigint[]))
-ORDER BY o.id LIMIT $3`,
+SELECT o.id, o.run, n.session FROM outbox o CROSS JOIN LATERAL (SELECT session FROM node WHERE id = o.node OFFSET 0) n
+WHERE n.session = ANY ($1::text[]) AND (o.attempted_session IS DISTINCT FROM n.session OR o.id = ANY ($3::bigint[]))
+ORDER BY o.id LIMIT $2`,
 };
 
 // The session is checked again: between looking and taking, another server may have welcomed the node.
@@ -60,11 +60,10 @@ export function outboxTaker(database: Database): TakeOutbox {
   // this process can know, so it takes them again; otherwise they would wait for the node's next session.
   const doubtful = new Set<number>();
   return async (sessions, limit) => {
-    const nodes = sessions.map((session) => session.node);
     const names = sessions.map((session) => session.session);
     const again = [...doubtful];
     // Most looks find nothing; they cost one read and no transaction.
-    const found = await database.query<Candidate>(candidates, [nodes, names, limit, again]);
+    const found = await database.query<Candidate>(candidates, [names, limit, again]);
     if (found.length === 0) return [];
     const ids = found.map((row) => row.id);
     try {
