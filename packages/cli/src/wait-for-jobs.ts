@@ -6,6 +6,7 @@ import type { Cli } from './cli.ts';
 import { exit } from './exit-codes.ts';
 import { Progress } from './follow/progress.ts';
 import { endLine, jobReason, jobState } from './job-text.ts';
+import { clean } from './text/clean.ts';
 
 export async function waitForJobs(cli: Cli, client: MusterClient, ids: readonly string[]): Promise<number> {
   const progress = new Progress(cli);
@@ -19,9 +20,11 @@ export async function waitForJobs(cli: Cli, client: MusterClient, ids: readonly 
     if (ids.length === 1) progress.update(`${jobState(first)}${reason === '' ? '' : `: ${reason}`}`, sinceMs);
     else progress.update(`${open.length} of ${ids.length} jobs not ended: ${counts(open)}`, sinceMs);
   };
+  const onReconnect = (error: Error): void =>
+    progress.update(`${clean(error.message)}; trying again`, sinceMs);
   const codes = await Promise.all(
     ids.map(async (id) => {
-      for await (const job of client.jobs.watch(id)) {
+      for await (const job of client.jobs.watch(id, { onReconnect })) {
         present.set(id, job);
         if (job.state === 'ended') {
           progress.clear();

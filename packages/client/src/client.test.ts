@@ -195,3 +195,20 @@ test('a watched job is seen each time it changes, until it ended', async () => {
   for await (const job of client().jobs.watch('j', { lookEveryMs: 1 })) seen.push(job.state);
   expect(seen).toEqual(['queued', 'running', 'ended']);
 });
+
+test('a watch of a job that was seen goes on while the server is away', async () => {
+  let looks = 0;
+  const away = { status: 503, json: { title: 'away', status: 503, code: 'unavailable', detail: 'away' } };
+  server.on('GET /v1/jobs/j', () => {
+    looks += 1;
+    if (looks === 1) return { json: { id: 'j', state: 'running' } };
+    // More than the tries of one request.
+    return looks <= 4 ? away : { json: { id: 'j', state: 'ended' } };
+  });
+  const seen: string[] = [];
+  const told: string[] = [];
+  const onReconnect = (error: Error): void => void told.push(error.message);
+  for await (const job of client({ tries: 2 }).jobs.watch('j', { lookEveryMs: 1, onReconnect }))
+    seen.push(job.state);
+  expect({ seen, told }).toEqual({ seen: ['running', 'ended'], told: ['away'] });
+});

@@ -65,7 +65,8 @@ export async function* stream(
   }
 }
 
-function passes(error: unknown): boolean {
+/** Whether trying again may help: the server is away or restarts. */
+export function passes(error: unknown): error is MusterError {
   if (!(error instanceof MusterError)) return false;
   return passing.has(error.code) || (error.code === 'bad-answer' && error.status >= 500);
 }

@@ -59,7 +59,15 @@ async function untilEnd(
   let logs: Promise<void> | null = null;
   let shownRun: string | null = null;
   let last: JobDetail | null = null;
-  for await (const job of client.jobs.watch(id, { signal })) {
+  const away = { sinceMs: 0 };
+  const onReconnect = (error: Error): void => {
+    away.sinceMs ||= cli.nowMs;
+    const text = `${clean(error.message)}; trying again, ${id} goes on meanwhile`;
+    progress.update(text, away.sinceMs);
+  };
+  for await (const job of client.jobs.watch(id, { signal, onReconnect })) {
+    if (away.sinceMs !== 0) progress.clear();
+    away.sinceMs = 0;
     if (last) tellRetry(cli, progress, last, job);
     last = job;
     if (job.state === 'running' && job.run !== shownRun) {
