@@ -113,8 +113,13 @@ function postJson(url: URL, body: object, caFile: string | undefined): Promise<A
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
-    const fail = (cause: Error): void =>
-      reject(new OperationalError('unavailable', `cannot reach ${url.origin}: ${cause.message}`, { cause }));
+    const fail = (cause: Error): void => {
+      const { code = '', message } = cause as NodeJS.ErrnoException;
+      const why = /CERT|UNABLE_TO_VERIFY/.test(code)
+        ? `its certificate is not trusted (${code}); give the certificate of its authority with --ca-file`
+        : message;
+      reject(new OperationalError('unavailable', `cannot reach ${url.origin}: ${why}`, { cause }));
+    };
     const request = send(
       url,
       { method: 'POST', headers, timeout: answerWithinMs, ...(ca ? { ca } : {}) },
