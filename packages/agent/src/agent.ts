@@ -69,7 +69,7 @@ class Agent {
   readonly #dir: StateDir;
   readonly #identity: Identity;
   readonly #scratchRoot: string;
-  readonly #isolation = process.getuid?.() === 0;
+  readonly #isRoot = process.getuid?.() === 0;
   readonly #link: SupervisorLink;
   readonly #book: TaskBook;
   readonly #reports: Reports;
@@ -111,7 +111,7 @@ class Agent {
   }
 
   async start(): Promise<void> {
-    if (this.#isolation && !this.#options.userMap) await this.#userOf('');
+    if (this.#isRoot && !this.#options.userMap) await this.#userOf('');
     // Before looking at the devices: what tasks hold decides which of them may change places.
     await this.#link.open();
     this.#found = await this.#look();
@@ -158,9 +158,7 @@ class Agent {
     const { log } = this.#options;
     const live = state.tasks.filter((task) => task.state !== 'ended').length;
     const enforced = state.enforced.length > 0 ? state.enforced.join(', ') : 'nothing';
-    const users = this.#isolation
-      ? 'tasks run as mapped local users'
-      : 'no isolation between users: the agent is not root, so every task runs as its user';
+    const users = this.#isolationText();
     log.info({ supervisor: state.pid, tasks: live }, `control groups enforce ${enforced}; ${users}`);
     this.#book.replace(state.tasks);
   }
@@ -168,6 +166,19 @@ class Agent {
   #server(): string {
     const servers = serversOf(this.#options);
     return servers[this.#turn % servers.length] as string;
+  }
+
+  /** Only a map of submitters to local users keeps them apart; without one they share an account. */
+  #separatesUsers(): boolean {
+    return this.#isRoot && Object.keys(this.#options.userMap ?? {}).length > 0;
+  }
+
+  #isolationText(): string {
+    if (!this.#isRoot)
+      return 'no isolation between users: the agent is not root, so every task runs as its user';
+    if (this.#separatesUsers()) return 'tasks run as mapped local users';
+    const user = this.#options.taskUser ?? 'nobody';
+    return `tasks run as ${user}, apart from the agent but not from each other: map submitters with --user-map`;
   }
 
   /** Resolves, with the reason, when the connection is over. */
@@ -239,7 +250,7 @@ class Agent {
       signature: signHello(this.#identity, nonce),
       bootId: bootId(),
       agentVersion,
-      isolation: this.#isolation,
+      isolation: this.#separatesUsers(),
       inventory,
       epoch: this.#epoch.highest,
       tasks: this.#book.reports(),

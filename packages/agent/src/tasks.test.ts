@@ -231,7 +231,8 @@ describe.runIf(isRoot)('an agent of root', () => {
     expect(oom).toBe('0');
     expect(text.match(/Permission denied/g)).toHaveLength(3);
     expect(text).not.toContain('PRIVATE');
-    expect(server.all('hello')[0]).toMatchObject({ isolation: true });
+    // Everybody is nobody: apart from the agent, but not from each other.
+    expect(server.all('hello')[0]).toMatchObject({ isolation: false });
   });
 
   it('maps a submitter to his local user, and refuses one that does not exist', async () => {
@@ -240,6 +241,7 @@ describe.runIf(isRoot)('an agent of root', () => {
     await server.start(start);
     await server.ended(start.run);
     expect(await server.output(start.run)).toBe('daemon\n');
+    expect(server.all('hello')[0]).toMatchObject({ isolation: true });
     expect(await server.start(startOf(['id'], { user: 'bob' }))).toMatchObject({
       outcome: 'refused',
       detail: expect.stringContaining('nobody-at-all'),

@@ -51,10 +51,15 @@ export function jobView(row: JobRow): JobView {
     result: ended ? ended.result : null,
     exitCode: ended ? exitCode(ended.result) : null,
     verdict: row.verdict,
-    reason: row.verdict ? verdictText(row.verdict) : null,
+    reason: reasonOf(row),
     run: 'run' in state ? state.run : null,
     version: row.version,
   };
+}
+
+function reasonOf({ state, verdict }: JobRow): string | null {
+  if (state.state === 'held') return `held by ${state.by}`;
+  return verdict ? verdictText(verdict) : null;
 }
 
 export function jobDetail(row: JobRow, runs: readonly RunRow[]): JobDetail {

@@ -22,6 +22,8 @@ export interface ExpireDeps {
 
 export const expiryMarginMs = 15_000;
 const lookEveryMs = 1000;
+/** After a start the agents come back first: a server that was away must not call its whole fleet silent. */
+const settleMs = 15_000;
 /** A silent node that holds nothing is written off after this. */
 const idleLostAfterMs = 60_000;
 
@@ -33,6 +35,7 @@ interface Seen {
 export function startExpire({ world, store, epoch, onBug }: ExpireDeps): Loop {
   let seen = new Map<NodeId, Seen>();
   let seenAsLeader: number | null = null;
+  let leadingSinceMs = 0;
   let silence = {
     frozen: new Set<string>() as ReadonlySet<string>,
     spoken: new Set<string>() as ReadonlySet<string>,
@@ -44,8 +47,9 @@ export function startExpire({ world, store, epoch, onBug }: ExpireDeps): Loop {
     if (leading !== seenAsLeader) {
       seen = new Map();
       seenAsLeader = leading;
+      leadingSinceMs = world.clock.monotonicMs();
     }
-    await store.silenceOverdue(leading);
+    if (world.clock.monotonicMs() - leadingSinceMs >= settleMs) await store.silenceOverdue(leading);
     const leases = await store.leases();
     note(leases);
     await freezeAndThaw(leading, leases);

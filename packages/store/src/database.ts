@@ -31,8 +31,8 @@ export interface Tx extends Reader {
   readonly epoch: number;
   /** Goes into the log as the last statement before COMMIT, in the order given. */
   append(events: readonly NewEvent[]): void;
-  /** The body's own last statement extended the log to this sequence. */
-  appended(sequence: number): void;
+  /** The body's own last statement, which extends the log and answers to which sequence; COMMIT is sent right behind it. */
+  last(statement: Statement, values: readonly unknown[]): Promise<void>;
 }
 
 export interface Written<T> {
@@ -157,12 +157,12 @@ export class Database {
       append: (more) => {
         for (const event of more) events.push(event);
       },
-      appended: (sequence) => {
-        own = sequence;
+      last: async (statement, values) => {
+        const [row] = await commitBehind(client, reader.query<{ sequence: number }>(statement, values));
+        own = row?.sequence as number;
       },
     });
-    const sequence = own ?? (await this.#lastSequence(client, reader, events, options));
-    if (own !== null || events.length === 0) await commit(client);
+    const sequence = own ?? (await this.#finish(client, reader, events, options));
     if (own !== null || events.length > 0) {
       this.#sequence = Math.max(this.#sequence, sequence);
       this.#onAppended(sequence);
@@ -170,15 +170,17 @@ export class Database {
     return { value, sequence };
   }
 
-  /** Appends the events, and then commits too: the log's head stays locked for no turn of our event loop. */
-  async #lastSequence(
+  /** Appends and commits in one go: the log's head stays locked for no turn of our event loop. */
+  async #finish(
     client: pg.PoolClient,
     reader: Reader,
     events: readonly NewEvent[],
     { anySequence }: WriteOptions,
   ): Promise<number> {
     if (events.length > 0) return commitBehind(client, appendEvents(reader, events));
-    return anySequence === true ? this.#sequence : readHead(reader);
+    if (anySequence !== true) return commitBehind(client, readHead(reader));
+    await commit(client);
+    return this.#sequence;
   }
 }
 

@@ -108,7 +108,7 @@ async function insertJobs(tx: Tx, items: readonly Submit[], entries: KnownEntrie
   const demands = items.map((item) => JSON.stringify(item.demand));
   const hashes = items.map((item, i) => entries.hash(item.spec, item.demand, demands[i] as string));
   const stored = await entries.store(tx, hashes, demands);
-  const [row] = await tx.query<{ sequence: number }>(insert, [
+  await tx.last(insert, [
     items.map((item) => item.id),
     items.map((item) => item.spec.project),
     items.map((item) => item.spec.tier),
@@ -122,7 +122,6 @@ async function insertJobs(tx: Tx, items: readonly Submit[], entries: KnownEntrie
     freshState,
     versionOf('job.submitted'),
   ]);
-  tx.appended(row?.sequence as number);
   return stored;
 }
 
