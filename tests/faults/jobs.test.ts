@@ -17,7 +17,7 @@ afterAll(() => system.close());
 const h100 = (count: number) => ({ resources: { accelerators: { model: 'H100', count } } });
 
 describe('a gang', () => {
-  it('of 4 x 2 devices gets its ranks, world, devices and a rendezvous that works', {
+  it('of 4 x 2 devices gets its ranks, world, devices and one rendezvous address', {
     timeout: 60_000,
   }, async () => {
     const env = [
