@@ -42,6 +42,12 @@ const readAnswerWithinMs = 10_000;
 /** An agent that does not read for this much is gone, whatever TCP says. */
 const maxBufferedBytes = 64 * 1024 * 1024;
 
+/** Why a hello was refused, for the log of the agent's machine. */
+const refusalText: Readonly<Record<string, string>> = {
+  replaced: 'another connection of this node was quicker',
+  removed: 'an operator removed this node: enrol it again, in an empty directory, with a new token',
+};
+
 type PendingRead = {
   readonly resolve: (answer: OutputAnswer) => void;
   readonly reject: (error: Error) => void;
@@ -254,8 +260,7 @@ export class Connection {
     const welcome = await this.#deps.sink.hello(own, hello, known.session);
     if ('refused' in welcome) {
       const { refused } = welcome;
-      const overtaken = 'another connection of this node was quicker';
-      return this.refuse(refused, refused === 'replaced' ? overtaken : `node ${hello.node} is ${refused}`);
+      return this.refuse(refused, refusalText[refused] ?? `node ${hello.node} is ${refused}`);
     }
     if (this.#over) return this.#deps.sink.gone({ node: hello.node, session: this.session });
     this.#node = hello.node;

@@ -104,7 +104,7 @@ function failGang(
   changes.event(run.job, { kind: 'task.failed', run: run.id, job: run.job.id, rank, node, exit });
   stopRun(changes, run, resultOf(task, exit), {
     code: 'peer-failed',
-    message: `task ${rank} on ${node} failed: ${exit.reason.message}`,
+    message: `task ${rank} failed: ${exit.reason.message}`,
     class: 'cancelled',
   });
 }
