@@ -2,7 +2,7 @@
 // state and its event; nothing else changes a job.
 import { assertNever } from './assert.ts';
 import type { NodeId, RunId } from './ids.ts';
-import type { AfterRun, Failures, JobResult, RunResult } from './outcome.ts';
+import { type AfterRun, cancelledResult, type Failures, type JobResult, type RunResult } from './outcome.ts';
 import { allows, type Stepped, type Transitions } from './transitions.ts';
 
 interface Waiting {
@@ -79,7 +79,7 @@ export function stepJob(job: JobState, event: JobStateEvent): Stepped<JobState, 
         return to({
           state: 'ended',
           attempt: job.attempt - 1,
-          result: cancelled(event.by),
+          result: cancelledResult(`cancelled by ${event.by}`),
           endedMs: event.nowMs,
         });
       }
@@ -114,7 +114,7 @@ function runEnded(
     const kept =
       result.outcome === 'succeeded'
         ? result
-        : { ...cancelled(job.by), code: result.code, signal: result.signal };
+        : { ...cancelledResult(`cancelled by ${job.by}`), code: result.code, signal: result.signal };
     return to({ state: 'ended', attempt: job.attempt, result: kept, endedMs: nowMs });
   }
   if (then.kind === 'end')
@@ -132,19 +132,6 @@ function runEnded(
 
 function placed(job: Placed): Placed {
   return { attempt: job.attempt, run: job.run, failures: job.failures, avoid: job.avoid };
-}
-
-function cancelled(by: string): Exclude<JobResult, { outcome: 'succeeded' }> {
-  const reason = { code: 'cancelled', message: `cancelled by ${by}` };
-  return {
-    outcome: 'cancelled',
-    class: 'cancelled',
-    code: null,
-    signal: null,
-    reason,
-    rank: null,
-    node: null,
-  };
 }
 
 function to(next: JobState): Stepped<JobState, JobRefusal> {

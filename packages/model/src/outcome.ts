@@ -42,6 +42,20 @@ export type RunResult =
 
 export type JobResult = RunResult;
 
+/** Somebody asked for the end; no task is to blame and there is no exit status. */
+export function cancelledResult(message: string): Exclude<RunResult, { outcome: 'succeeded' }> {
+  const reason = { code: 'cancelled', message };
+  return {
+    outcome: 'cancelled',
+    class: 'cancelled',
+    code: null,
+    signal: null,
+    reason,
+    rank: null,
+    node: null,
+  };
+}
+
 /** What `muster run` exits with: the code of the task that decided, 128 + n for a signal, 1 when there is neither. */
 export function exitCode(result: JobResult): number {
   if (result.outcome === 'succeeded') return 0;

@@ -1,5 +1,5 @@
 // Cancel, hold and release: what a person may ask of a job. A cancelled job is never started again (S4).
-import type { JobRefusal, RunResult } from '@muster/model';
+import { cancelledResult, type JobRefusal } from '@muster/model';
 import { endedEvent, stepJobRecord } from './job-rules.ts';
 import type { Changes, JobRecord, RunRecord } from './records.ts';
 import { stopRun } from './run-rules.ts';
@@ -17,19 +17,6 @@ export function cancelJob(changes: Changes, job: JobRecord, run: RunRecord | nul
   const message = `cancelled by ${by}`;
   if (run)
     stopRun(changes, run, cancelledResult(message), { code: 'cancelled', message, class: 'cancelled' });
-}
-
-export function cancelledResult(message: string): RunResult {
-  const reason = { code: 'cancelled', message };
-  return {
-    outcome: 'cancelled',
-    class: 'cancelled',
-    code: null,
-    signal: null,
-    reason,
-    rank: null,
-    node: null,
-  };
 }
 
 export function holdJob(changes: Changes, job: JobRecord, by: string): JobRefusal | null {
