@@ -1,5 +1,5 @@
 // The variables of a task, read off a sample: a gang of two groups on two nodes.
-import { type JobId, maxNodeListBytes, type NodeId, parseSpec, runId, taskEnv } from '@muster/model';
+import { type JobId, layoutRun, maxNodeListBytes, type NodeId, parseSpec, runId } from '@muster/model';
 import { code, page, table } from './markdown.ts';
 
 const meanings: Readonly<Record<string, string>> = {
@@ -79,7 +79,7 @@ function sample(): Record<string, string>[] {
     [b as string, { name: 'gpu-2', address: '10.0.0.2' }],
   ]);
   const layout = { job, run: runId(job, 1), attempt: 1, spec: parsed.spec, tasks, nodes, port: 30_000 };
-  return tasks.map((task) => taskEnv(layout, task));
+  return tasks.map((task) => layoutRun(layout)(task));
 }
 
 export function environmentPage(): string {

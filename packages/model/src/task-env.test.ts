@@ -4,7 +4,7 @@ import { runId } from './ids.ts';
 import type { JobSpec } from './job-spec.ts';
 import { parseSpec } from './parse-spec.ts';
 import type { TaskPlacement } from './plan.ts';
-import { layoutRun, maxNodeListBytes, type RunLayout, runNodes, taskEnv } from './task-env.ts';
+import { layoutRun, maxNodeListBytes, type RunLayout, runNodes } from './task-env.ts';
 
 const job = 'job_00000000000000002z' as JobId;
 const a = 'node_a' as NodeId;
@@ -48,7 +48,7 @@ const layout: RunLayout = {
   ]),
   port: 30_001,
 };
-const envs = tasks.map((each) => taskEnv(layout, each));
+const envs = tasks.map((each) => layoutRun(layout)(each));
 const column = (name: string) => envs.map((env) => env[name]);
 
 describe('a gang of two groups on two nodes', () => {
@@ -109,20 +109,20 @@ test("the user's variables win over aliases and never over what Muster and Slurm
       env: { RANK: 'x', MUSTER_RANK: 'x', SLURM_PROCID: 'x' },
     })),
   };
-  const env = taskEnv({ ...layout, spec: sneaky }, tasks[1]!);
+  const env = layoutRun({ ...layout, spec: sneaky })(tasks[1]!);
   expect([env.RANK, env.MUSTER_RANK, env.SLURM_PROCID]).toEqual(['x', '1', '1']);
 });
 
 test("Slurm's job id is a number, because scripts calculate with it", () => {
   expect(column('SLURM_JOB_ID')).toEqual(Array(4).fill('0095'));
   const other = { ...layout, job: 'job_000000000zzzzzzzzz' as JobId };
-  expect(taskEnv(other, tasks[0]!).SLURM_JOB_ID).toBe(String(2 ** 45 - 1));
+  expect(layoutRun(other)(tasks[0]!).SLURM_JOB_ID).toBe(String(2 ** 45 - 1));
 });
 
 test('the same layout gives the same environment, task by task or laid out once', () => {
   const envOf = layoutRun(layout);
   expect(tasks.map(envOf)).toEqual(envs);
-  expect(tasks.map((each) => taskEnv({ ...layout }, each))).toEqual(envs);
+  expect(tasks.map((each) => layoutRun({ ...layout })(each))).toEqual(envs);
 });
 
 describe('a large gang', () => {
@@ -141,7 +141,7 @@ describe('a large gang', () => {
   };
 
   test('names its nodes while the list is short enough for every task to carry it', () => {
-    const env = taskEnv(large(1000), large(1000).tasks[0]!);
+    const env = layoutRun(large(1000))(large(1000).tasks[0]!);
     expect(env.MUSTER_NODES?.split(',')).toHaveLength(1000);
     expect(env.MUSTER_NODES).toBe(env.SLURM_JOB_NODELIST);
   });

@@ -22,19 +22,6 @@ export function runNodes(tasks: readonly TaskPlacement[]): string[] {
   return [...new Set(tasks.map((task) => task.node as string))];
 }
 
-/** The environment of one task. For all tasks of a run, call it with the same layout object: what the tasks share is
- * worked out once a layout. */
-export function taskEnv(layout: RunLayout, task: TaskPlacement): Record<string, string> {
-  let envOf = laidOut.get(layout);
-  if (!envOf) {
-    envOf = layoutRun(layout);
-    laidOut.set(layout, envOf);
-  }
-  return envOf(task);
-}
-
-const laidOut = new WeakMap<RunLayout, (task: TaskPlacement) => Record<string, string>>();
-
 /**
  * A list of node names goes into every task's environment, so a long one costs its square; and Linux refuses a variable
  * above 128 KiB. Longer lists are left out.

@@ -4,16 +4,16 @@
 import {
   type JobId,
   type JobSpec,
+  layoutRun,
   type NodeId,
   type RunId,
   type StopCommand,
   type TaskPlacement,
-  taskEnv,
 } from '@muster/model';
 import type { NodeSession, OutboxCommand } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { CommitUnknown } from '../failure.ts';
-import { Changes, type RunRecord } from '../rules/records.ts';
+import { Changes, type RunRecord, type TaskRecord } from '../rules/records.ts';
 import { attemptRun, endTasks, isOver, stopOf } from '../rules/run-rules.ts';
 import { applyChanges } from './apply.ts';
 import { lockRuns } from './load.ts';
@@ -161,24 +161,49 @@ async function startCommands(
   ]);
   const jobById = new Map(jobs.map((job) => [job.id, job]));
   const nodeById = new Map(nodes.map((node) => [node.id as string, node]));
+  const plans = new Map<RunId, RunStart>();
+  for (const run of runs) {
+    const job = jobById.get(run.job.id);
+    if (job) plans.set(run.id, runStart(run, job, nodeById));
+  }
   const commands = new Map<number, StartCommandOf>();
   for (const row of rows) {
-    const run = starts.get(row.id);
-    const job = run && jobById.get(run.job.id);
-    if (run && job) commands.set(row.id, startCommand(run, row.node, job, nodeById));
+    const plan = starts.has(row.id) && plans.get(row.run);
+    if (plan) commands.set(row.id, startCommand(plan, row.node));
   }
   return commands;
 }
 
-function startCommand(
+interface StartedJob {
+  readonly id: JobId;
+  readonly spec: JobSpec;
+  readonly user: string;
+}
+
+/** What all start commands of a run share, made once: a run may have thousands of nodes. */
+interface RunStart {
+  readonly run: RunRecord;
+  readonly job: StartedJob;
+  readonly env: (task: TaskPlacement) => Record<string, string>;
+  readonly tasksOn: ReadonlyMap<NodeId, readonly TaskRecord[]>;
+}
+
+function runStart(
   run: RunRecord,
-  node: NodeId,
-  job: { readonly id: JobId; readonly spec: JobSpec; readonly user: string },
+  job: StartedJob,
   nodes: ReadonlyMap<string, { readonly name: string; readonly address: string }>,
-): StartCommandOf {
+): RunStart {
+  const { id, attempt, tasks, port } = run;
+  const env = layoutRun({ job: job.id, run: id, attempt, spec: job.spec, tasks, nodes, port });
+  const tasksOn = Map.groupBy(
+    tasks.filter((task) => !isOver(task)),
+    (task) => task.node,
+  );
+  return { run, job, env, tasksOn };
+}
+
+function startCommand({ run, job, env, tasksOn }: RunStart, node: NodeId): StartCommandOf {
   const { spec } = job;
-  const tasks: readonly TaskPlacement[] = run.tasks;
-  const layout = { job: job.id, run: run.id, attempt: run.attempt, spec, tasks, nodes, port: run.port };
   return {
     run: run.id,
     job: job.id,
@@ -188,16 +213,14 @@ function startCommand(
     timeLimitMs: spec.timeLimitMs,
     stopAfterMs: run.stopAfterMs,
     outputLimitMib: spec.outputLimitMib,
-    tasks: run.tasks
-      .filter((task) => task.node === node && !isOver(task))
-      .map((task) => ({
-        rank: task.rank,
-        command: spec.groups[task.group]?.command ?? [],
-        env: taskEnv(layout, task),
-        workdir: spec.workdir,
-        devices: task.devices,
-        cpuMilli: task.cpuMilli,
-        memoryMib: task.memoryMib,
-      })),
+    tasks: (tasksOn.get(node) ?? []).map((task) => ({
+      rank: task.rank,
+      command: spec.groups[task.group]?.command ?? [],
+      env: env(task),
+      workdir: spec.workdir,
+      devices: task.devices,
+      cpuMilli: task.cpuMilli,
+      memoryMib: task.memoryMib,
+    })),
   };
 }
