@@ -80,8 +80,13 @@ export class TaskProcess {
     } catch (error) {
       if (pipe) closePipe(pipe);
       this.#cgroup?.remove();
-      const message = `the task could not be set up: ${(error as Error).message}`;
-      await this.#ended(infrastructure('start-failed', message));
+      const failure = error as NodeJS.ErrnoException;
+      const message = `the task could not be set up: ${failure.message}`;
+      // Node tells some failures of a spawn by an event and throws the others (ENOTDIR, E2BIG); both mean the same.
+      const ofSpawn = failure.syscall?.startsWith('spawn') === true;
+      await this.#ended(
+        ofSpawn ? exitOfSpawnError(failure, this.spec) : infrastructure('start-failed', message),
+      );
     }
   }
 
