@@ -1,6 +1,8 @@
 // NVIDIA accelerators as the driver's own tool lists them. No tool, or a tool that fails, means no such devices: an agent
 // on a machine whose driver is broken still runs jobs that need none.
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 
 export interface NvidiaDevice {
   readonly uuid: string;
@@ -26,12 +28,19 @@ export function findNvidia(command = 'nvidia-smi'): Promise<NvidiaFound> {
       { timeout: answerWithinMs },
       (error, stdout, stderr) => {
         if (!error) return resolve(parseNvidia(stdout));
-        const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+        const missing = isMissing(error, command);
         const trouble = missing ? null : (stderr || stdout || error.message).trim().slice(0, 300);
         resolve({ devices: [], driver: null, trouble });
       },
     );
   });
+}
+
+/** A PATH with directories this user may not enter gives EACCES for a program that is nowhere. */
+function isMissing(error: NodeJS.ErrnoException, command: string): boolean {
+  if (error.code === 'ENOENT') return true;
+  if (error.code !== 'EACCES' || command.includes('/')) return false;
+  return !(process.env.PATH ?? '').split(delimiter).some((dir) => existsSync(join(dir, command)));
 }
 
 export function parseNvidia(text: string): NvidiaFound {
