@@ -37,7 +37,7 @@ export function findNvidia(command = 'nvidia-smi'): Promise<NvidiaFound> {
 }
 
 /** A PATH with directories this user may not enter gives EACCES for a program that is nowhere. */
-function isMissing(error: NodeJS.ErrnoException, command: string): boolean {
+function isMissing(error: { readonly code?: unknown }, command: string): boolean {
   if (error.code === 'ENOENT') return true;
   if (error.code !== 'EACCES' || command.includes('/')) return false;
   return !(process.env.PATH ?? '').split(delimiter).some((dir) => existsSync(join(dir, command)));
