@@ -63,7 +63,7 @@ class History {
     await this.store.commitPlan(this.epoch, engine.decide(await this.store.nowMs()));
     for (const row of await this.store.takeOutbox(this.nodes, 100)) {
       const node = this.nodes.find((candidate) => candidate.node === row.node) as JoinedNode;
-      await this.store.closeOutbox([{ id: row.id, outcome: 'accepted', detail: null }]);
+      await this.store.closeOutbox([{ id: row.id, session: row.session, outcome: 'accepted', detail: null }]);
       const ranks = row.kind === 'start' ? row.command.tasks.map((task) => task.rank) : [];
       if (row.kind === 'start') this.live.push({ node, run: row.command.run, ranks, started: false });
       else await this.end(row.command.run);

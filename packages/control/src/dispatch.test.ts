@@ -10,6 +10,7 @@ const stop: OutboxCommand = {
   id: 7,
   epoch: 1,
   node,
+  session: 'first',
   kind: 'stop',
   command: {
     run: 'run_000000000000000000_1' as RunId,
@@ -59,7 +60,7 @@ it('an answer that could not be committed is committed later, in the same sessio
   state.closes = true;
   await world.advance(1000);
   const count = asked.length;
-  expect(asked.at(-1)).toEqual({ id: 7, outcome: 'refused', detail: 'no' });
+  expect(asked.at(-1)).toEqual({ id: 7, session: 'first', outcome: 'refused', detail: 'no' });
   await world.advance(10_000);
   expect(asked).toHaveLength(count);
   expect(bugs).toEqual([]);
@@ -76,6 +77,15 @@ it('an answer of a session that is over is left to the next one', async () => {
   const count = asked.length;
   await world.advance(10_000);
   expect(asked).toHaveLength(count);
+  await dispatch.stop();
+});
+
+it('a row taken for a session that is over by then is not sent in the next one, which takes it itself', async () => {
+  const { world, sessions, asked, start } = setup({ outcome: 'accepted' });
+  sessions.splice(0, 1, { node, session: 'second' });
+  const dispatch = start();
+  await world.advance(1000);
+  expect(asked).toEqual([]);
   await dispatch.stop();
 });
 

@@ -31,25 +31,28 @@ export function startDispatch({ world, store, driver, onBug }: DispatchDeps): Di
     const sessions = driver.sessions();
     if (sessions.length === 0) return sweepMs;
     const commands = await store.takeOutbox(sessions, rowsAtOnce);
-    const taken = new Map(sessions.map(({ node, session }) => [node, session]));
+    const connected = new Map(driver.sessions().map(({ node, session }) => [node, session]));
     for (const command of commands) {
+      // The node connected anew while we took the row: its new session is handed the row too, and answers for it.
+      if (connected.get(command.node) !== command.session) continue;
       // Not awaited: a slow node must not hold up the others.
-      deliver(command, taken.get(command.node)).catch(onBug);
+      deliver(command).catch(onBug);
     }
     return commands.length === rowsAtOnce ? 0 : sweepMs;
   }
 
-  async function deliver(row: OutboxCommand, session: string | undefined): Promise<void> {
+  async function deliver(row: OutboxCommand): Promise<void> {
     const target = { outbox: row.id, epoch: row.epoch, node: row.node };
     const answer = await (row.kind === 'start'
       ? driver.submit(target, row.command)
       : driver.stop(target, row.command));
     if (answer.outcome === 'unknown') return;
     const detail = answer.outcome === 'refused' ? answer.detail : null;
-    const done: OutboxDone = { id: row.id, outcome: answer.outcome, detail };
+    const done: OutboxDone = { id: row.id, session: row.session, outcome: answer.outcome, detail };
     // A row is handed out once a session: an answer given up here would leave the row, and a run that was refused, for as
     // long as the node stays connected. A newer session is handed the row again and has an answer of its own.
-    while (!(await closed(done)) && !stopped && sessionOf(row.node) === session) await pause(closeAgainMs);
+    while (!(await closed(done)) && !stopped && sessionOf(row.node) === row.session)
+      await pause(closeAgainMs);
     if (answer.outcome !== 'stale-epoch') return;
     // Not at once: an agent that knows a higher epoch than this database (an old backup, say) will say the same again.
     await pause(closeAgainMs);

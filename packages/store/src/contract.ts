@@ -71,6 +71,7 @@ export interface Store {
   // Outbox (the server that holds the node's connection) -------------------------------------------------------
   /** Commits "attempted" and the runs' step to starting, then returns the commands. A row is handed out once a session. */
   takeOutbox(sessions: readonly NodeSession[], limit: number): Promise<readonly OutboxCommand[]>;
+  /** Idempotent; the answer of a session that no longer has the row is ignored. */
   closeOutbox(items: readonly OutboxDone[]): Promise<void>;
 
   // Nodes (any server) -----------------------------------------------------------------------------------------
@@ -177,6 +178,8 @@ export interface OutboxCommandBase {
   readonly id: number;
   readonly epoch: number;
   readonly node: NodeId;
+  /** The session it is handed to. */
+  readonly session: string;
 }
 
 export type OutboxCommand =
@@ -185,6 +188,8 @@ export type OutboxCommand =
 
 export interface OutboxDone {
   readonly id: number;
+  /** The session that was handed the row. Once a newer one has it, this answer settles nothing: the newer one's will. */
+  readonly session: string;
   /** accepted: durably taken. refused: never will be. stale-epoch: hand it out again with its present epoch. */
   readonly outcome: 'accepted' | 'refused' | 'stale-epoch';
   readonly detail: string | null;

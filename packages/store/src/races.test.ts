@@ -112,7 +112,9 @@ onEveryServer((server) => {
       const life = async () => {
         await one.commitPlan(epoch, aPlan([unit]));
         const commands = await one.takeOutbox([node], 10);
-        await one.closeOutbox(commands.map(({ id }) => ({ id, outcome: 'accepted', detail: null })));
+        await one.closeOutbox(
+          commands.map(({ id, session }) => ({ id, session, outcome: 'accepted', detail: null })),
+        );
         await one.observe(node, [{ kind: 'started', run: unit.run, rank: 0, pid: 1 }]);
         if (commands.some((command) => command.kind === 'start'))
           await one.observe(node, [{ kind: 'ended', run: unit.run, rank: 0, exit: ok }]);

@@ -1,5 +1,9 @@
 // What the agents answered to their commands. Accepted: durably taken, the row has done its work. Refused: it never will
 // be, so the tasks of a refused start are over. Stale epoch: the row is handed out again with its present epoch.
+//
+// An answer counts only for the session that has the row. A refusal of the last connection may be committed late (the database
+// was away), after the next connection was handed the row and took it; believed, it would end a task that is about to
+// run, and the next attempt would overlap with it until the agent's next beat (S3).
 import type { NodeId, RunId, TaskExit } from '@muster/model';
 import type { OutboxDone } from '../contract.ts';
 import type { Database } from '../database.ts';
@@ -14,17 +18,20 @@ interface Row {
   readonly node: NodeId;
   readonly run: RunId;
   readonly kind: 'start' | 'stop';
+  readonly session: string | null;
 }
 
 const look = {
   name: 'look-outbox',
-  text: 'SELECT id, node, run, kind FROM outbox WHERE id = ANY ($1::bigint[])',
+  text: `
+SELECT id, node, run, kind, attempted_session AS session FROM outbox WHERE id = ANY ($1::bigint[])`,
 };
 // No session's, and not null either: that would say that the command never left the database.
 const reopen = {
   name: 'reopen-outbox',
   text: `
-UPDATE outbox SET attempted_session = '', epoch = greatest(epoch, $2) WHERE id = ANY ($1::bigint[])`,
+UPDATE outbox o SET attempted_session = '', epoch = greatest(epoch, $3)
+FROM unnest($1::bigint[], $2::text[]) AS c (id, session) WHERE o.id = c.id AND o.attempted_session = c.session`,
 };
 
 export function commitOutboxDone(database: Database) {
@@ -37,12 +44,13 @@ export function commitOutboxDone(database: Database) {
           tx,
           before.filter((row) => row.kind === 'start').map((row) => row.run),
         );
-        // Under the jobs' locks: a row that is gone by now has been answered for.
+        // Under the jobs' locks, which handing out takes too: a row that is gone by now has been answered for.
         const rows = new Map((await tx.query<Row>(look, [ids])).map((row) => [row.id, row]));
         const changes = new Changes(tx.nowMs);
         for (const item of items) close(changes, item, rows.get(item.id), runs);
-        const stale = items.filter((item) => item.outcome === 'stale-epoch').map((item) => item.id);
-        if (stale.length > 0) await tx.query(reopen, [stale, tx.epoch]);
+        const stale = items.filter((item) => item.outcome === 'stale-epoch');
+        if (stale.length > 0)
+          await tx.query(reopen, [stale.map((item) => item.id), stale.map((item) => item.session), tx.epoch]);
         await applyChanges(tx, changes);
       },
       { fenced: true, anySequence: true },
@@ -57,7 +65,7 @@ function close(
   row: Row | undefined,
   runs: ReadonlyMap<RunId, RunRecord>,
 ): void {
-  if (!row || item.outcome === 'stale-epoch') return;
+  if (!row || row.session !== item.session || item.outcome === 'stale-epoch') return;
   changes.closedRows.add(row.id);
   const run = row.kind === 'start' ? runs.get(row.run) : undefined;
   if (!run) return;

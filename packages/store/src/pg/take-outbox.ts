@@ -25,6 +25,7 @@ interface Row {
   readonly run: RunId;
   readonly kind: 'start' | 'stop';
   readonly stop: Omit<StopCommand, 'run'> | null;
+  readonly session: string;
 }
 
 interface Candidate {
@@ -50,7 +51,7 @@ UPDATE outbox o SET attempted_session = c.session
 FROM unnest($1::bigint[], $2::text[]) AS c (id, session), node n
 WHERE o.id = c.id AND n.id = o.node AND n.session = c.session
   AND (o.attempted_session IS DISTINCT FROM c.session OR o.id = ANY ($3::bigint[]))
-RETURNING o.id, o.epoch, o.node, o.run, o.kind, o.stop`,
+RETURNING o.id, o.epoch, o.node, o.run, o.kind, o.stop, c.session`,
 };
 
 type TakeOutbox = (sessions: readonly NodeSession[], limit: number) => Promise<readonly OutboxCommand[]>;
@@ -109,12 +110,14 @@ async function deliverable(
   await applyChanges(tx, changes);
   const over = new Set(changes.endedRuns.map((run) => run.id));
   return rows.flatMap((row): OutboxCommand[] => {
-    const { id, epoch, node } = row;
+    const { id, epoch, node, session } = row;
     if (over.has(row.run)) return [];
     if (row.kind === 'stop')
-      return row.stop ? [{ id, epoch, node, kind: 'stop', command: { run: row.run, ...row.stop } }] : [];
+      return row.stop
+        ? [{ id, epoch, node, session, kind: 'stop', command: { run: row.run, ...row.stop } }]
+        : [];
     const command = commands.get(id);
-    return command ? [{ id, epoch, node, kind: 'start', command }] : [];
+    return command ? [{ id, epoch, node, session, kind: 'start', command }] : [];
   });
 }
 

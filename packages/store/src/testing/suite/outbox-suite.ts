@@ -16,7 +16,12 @@ async function planned(store: Store, nodes: readonly NodeSession[]) {
 }
 
 const done = (commands: readonly OutboxCommand[], outcome: 'accepted' | 'refused' | 'stale-epoch') =>
-  commands.map(({ id }) => ({ id, outcome, detail: outcome === 'refused' ? 'no such image' : null }));
+  commands.map(({ id, session }) => ({
+    id,
+    session,
+    outcome,
+    detail: outcome === 'refused' ? 'no such image' : null,
+  }));
 
 export function outboxSuite(harness: Harness): void {
   test('a start row is handed once to the session that holds the node, with all it needs', async () => {
@@ -30,6 +35,7 @@ export function outboxSuite(harness: Harness): void {
         kind: 'start',
         epoch,
         node: one.node,
+        session: one.session,
         command: { run: unit.run, job, user: 'ada', stopAfterMs: 300_000 },
       },
     ]);
@@ -99,6 +105,25 @@ export function outboxSuite(harness: Harness): void {
     const again = await sayHello(store, node.node);
     expect(await store.takeOutbox([node], 10)).toEqual([]);
     expect(await store.takeOutbox([again], 10)).toMatchObject([{ id: first[0]?.id }]);
+  });
+
+  test('a late answer of an older session settles nothing: the session that has the row answers for it', async () => {
+    const store = await harness.store();
+    const node = await joinNode(store);
+    const { job } = await planned(store, [node]);
+    const first = await store.takeOutbox([node], 10);
+    const again = await sayHello(store, node.node);
+    const second = await store.takeOutbox([again], 10);
+    const late = ['refused', 'stale-epoch', 'accepted'] as const;
+    for (const outcome of late) await store.closeOutbox(done(first, outcome));
+    expect((await store.runs(job))[0]).toMatchObject({
+      state: { state: 'starting' },
+      tasks: [{ state: { state: 'planned' } }],
+    });
+    expect(await store.takeOutbox([again], 10)).toEqual([]);
+    await store.closeOutbox(done(second, 'accepted'));
+    expect((await store.runs(job))[0]?.tasks[0]?.state).toEqual({ state: 'accepted' });
+    expect((await store.counts()).outboxOpen).toBe(0);
   });
 
   test('a run cancelled before its start left is over at once and is never sent', async () => {

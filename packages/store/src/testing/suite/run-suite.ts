@@ -29,7 +29,9 @@ export async function dispatched(
   );
   await store.commitPlan(epoch, aPlan([unit]));
   const commands = await store.takeOutbox(nodes, 100);
-  await store.closeOutbox(commands.map(({ id }) => ({ id, outcome: 'accepted', detail: null })));
+  await store.closeOutbox(
+    commands.map(({ id, session }) => ({ id, session, outcome: 'accepted', detail: null })),
+  );
   return { epoch, job, unit, run: unit.run };
 }
 
