@@ -53,10 +53,20 @@ export interface Store {
   submit(item: Submit): Promise<Outcome<Submitted, SubmitRefusal>>;
   /** The items of one request, committed together with whatever else is in the group; each has its own outcome. */
   submitMany(items: readonly Submit[]): Promise<readonly Outcome<Submitted, SubmitRefusal>[]>;
-  /** Idempotent: cancelling an ended job is committed and changes nothing. */
-  cancel(job: JobId, by: string): Promise<Outcome<JobState, 'not-found'>>;
-  hold(job: JobId, by: string): Promise<Outcome<JobState, 'not-found' | JobRefusal>>;
-  release(job: JobId, by: string): Promise<Outcome<JobState, 'not-found' | JobRefusal>>;
+  // What is so already is committed and changes nothing: cancelling an ended job, holding a held one, releasing a
+  // queued one. `versions` are those the caller decided on, looked at under the job's lock: of two that decided on the
+  // same one, one is refused. Left out: whatever its version.
+  cancel(job: JobId, by: string, versions?: readonly number[]): Promise<Outcome<JobState, ChangeRefusal>>;
+  hold(
+    job: JobId,
+    by: string,
+    versions?: readonly number[],
+  ): Promise<Outcome<JobState, ChangeRefusal | JobRefusal>>;
+  release(
+    job: JobId,
+    by: string,
+    versions?: readonly number[],
+  ): Promise<Outcome<JobState, ChangeRefusal | JobRefusal>>;
 
   // Decisions (leader) -----------------------------------------------------------------------------------------
   /** Unit by unit: each is applied whole or dropped with a reason that becomes an event. */
@@ -162,6 +172,9 @@ export type SubmitRefusal =
   | { readonly code: 'key-reused'; readonly job: JobId }
   | { readonly code: 'unknown-project' }
   | { readonly code: 'id-taken' };
+
+/** stale-version: the job is at none of the versions that the change was decided on. */
+export type ChangeRefusal = 'not-found' | 'stale-version';
 
 export interface PlanCommitted {
   readonly applied: readonly RunId[];

@@ -115,9 +115,10 @@ function storeOn(database: Database, hints: Hints): PgStore {
     async submitMany(items) {
       return (await submits.push(items)).map(submitOutcome);
     },
-    cancel: (job, by) => known(changeJob(database, 'cancel', job, by)) as ReturnType<Store['cancel']>,
-    hold: (job, by) => known(changeJob(database, 'hold', job, by)),
-    release: (job, by) => known(changeJob(database, 'release', job, by)),
+    cancel: (job, by, versions) =>
+      known(changeJob(database, 'cancel', job, by, versions)) as ReturnType<Store['cancel']>,
+    hold: (job, by, versions) => known(changeJob(database, 'hold', job, by, versions)),
+    release: (job, by, versions) => known(changeJob(database, 'release', job, by, versions)),
     commitPlan: (epoch, plan) => known(commitPlan(database, epoch, plan)),
     expire: (epoch, items) => known(liveness.expire(database, epoch, items)),
     silenceOverdue: (epoch) => known(liveness.silenceOverdue(database, epoch)),

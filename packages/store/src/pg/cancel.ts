@@ -1,6 +1,6 @@
 // Cancel, hold and release of one job by a person.
 import type { JobId, JobRefusal, JobState } from '@muster/model';
-import type { Outcome } from '../contract.ts';
+import type { ChangeRefusal, Outcome } from '../contract.ts';
 import type { Database } from '../database.ts';
 import { cancelJob, holdJob, releaseJob } from '../rules/cancel-rules.ts';
 import { Changes } from '../rules/records.ts';
@@ -14,12 +14,14 @@ export async function changeJob(
   change: Change,
   id: JobId,
   by: string,
-): Promise<Outcome<JobState, 'not-found' | JobRefusal>> {
-  const { value, sequence } = await database.write<JobState | 'not-found' | JobRefusal>(
+  versions: readonly number[] | undefined,
+): Promise<Outcome<JobState, ChangeRefusal | JobRefusal>> {
+  const { value, sequence } = await database.write<JobState | ChangeRefusal | JobRefusal>(
     async (tx) => {
       const jobs = await lockJobs(tx, [id]);
       const job = jobs.get(id);
       if (!job) return 'not-found';
+      if (versions && !versions.includes(job.version)) return 'stale-version';
       const changes = new Changes(tx.nowMs);
       if (change === 'cancel') {
         const run = 'run' in job.state ? job.state.run : null;

@@ -28,6 +28,8 @@ export function holdJob(changes: Changes, job: JobRecord, by: string): JobRefusa
 }
 
 export function releaseJob(changes: Changes, job: JobRecord, by: string): JobRefusal | null {
+  // Nothing holds it: a repeated request is no error.
+  if (job.state.state === 'queued') return null;
   if (!stepJobRecord(changes, job, { kind: 'release', nowMs: changes.nowMs })) return refusal(job);
   changes.event(job, { kind: 'job.released', job: job.id, version: job.version, by });
   return null;

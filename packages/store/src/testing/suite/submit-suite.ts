@@ -36,7 +36,7 @@ export function submitSuite(harness: Harness): void {
     const id = await submitted(store, aSubmit({ held: true }));
     expect((await store.job(id))?.state).toMatchObject({ state: 'held', by: 'ada' });
     expect(await store.release(id, 'bo')).toMatchObject({ outcome: 'committed', value: { state: 'queued' } });
-    expect(await store.release(id, 'bo')).toEqual({ outcome: 'refused', refusal: 'not-now' });
+    expect(await store.release(id, 'bo')).toMatchObject({ outcome: 'committed', value: { state: 'queued' } });
     expect(await store.hold(id, 'bo')).toMatchObject({ value: { state: 'held', by: 'bo' } });
     expect(await store.hold(newId.job(), 'bo')).toEqual({ outcome: 'refused', refusal: 'not-found' });
     const kinds = (await store.eventsSince(0, 10)).map((event) => event.body.kind);
@@ -160,5 +160,35 @@ export function submitSuite(harness: Harness): void {
     expect((await store.head()).sequence).toBe(head.sequence);
     expect(await store.hold(id, 'bo')).toEqual({ outcome: 'refused', refusal: 'already-ended' });
     expect(await store.cancel(newId.job(), 'bo')).toEqual({ outcome: 'refused', refusal: 'not-found' });
+  });
+
+  test('a change decided on a version the job has left is refused and changes nothing', async () => {
+    const store = await harness.store();
+    const id = await submitted(store);
+    const stale = { outcome: 'refused', refusal: 'stale-version' };
+    expect(await store.hold(id, 'bo', [1])).toMatchObject({ value: { state: 'held' } });
+    const head = await store.head();
+    for (const change of ['hold', 'release', 'cancel'] as const)
+      for (const versions of [[1], [], [1, 3]])
+        expect(await store[change](id, 'bo', versions)).toEqual(stale);
+    expect(await store.head()).toEqual(head);
+    expect(await store.cancel(id, 'bo', [1, 2])).toMatchObject({ value: { state: 'ended' } });
+    // Ended or not: it is not what the caller saw.
+    for (const change of ['hold', 'release', 'cancel'] as const)
+      expect(await store[change](id, 'bo', [2])).toEqual(stale);
+    expect(await store.hold(id, 'bo', [3])).toEqual({ outcome: 'refused', refusal: 'already-ended' });
+    expect(await store.cancel(newId.job(), 'bo', [1])).toEqual({ outcome: 'refused', refusal: 'not-found' });
+  });
+
+  test('of many changes decided on the same version exactly one is made', async () => {
+    const store = await harness.store();
+    for (let round = 0; round < 10; round++) {
+      const id = await submitted(store);
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, (_, i) => store[i % 2 === 0 ? 'hold' : 'cancel'](id, 'bo', [1])),
+      );
+      expect(answers.filter(({ outcome }) => outcome === 'committed')).toHaveLength(1);
+      expect((await store.job(id))?.version).toBe(2);
+    }
   });
 }
