@@ -32,9 +32,10 @@ test('an agent’s socket is handed to the control plane with the address it cam
   expect(await ended).toBe(1009);
 });
 
-test('an upgrade of any other path is refused', async () => {
-  for (const path of ['/', '/v1/agents', '/v1/agents/connect/x', '/v1/jobs'])
+test('any other path is answered as if no upgrade had been asked for', async () => {
+  for (const path of ['/', '/v1/agents', '/v1/agents/connect/x'])
     await expect(opened(new WebSocket(url + path))).rejects.toThrow('404');
+  await expect(opened(new WebSocket(`${url}/v1/jobs`))).rejects.toThrow('401');
 });
 
 test('a closing server tells its agents that it goes away', async () => {

@@ -6,6 +6,7 @@ import { maxMessageBytes } from '@muster/model';
 import { WebSocketServer } from 'ws';
 import type { Api } from './deps.ts';
 import { refuse } from './problem.ts';
+import { rawAnswer } from './raw-answer.ts';
 import { route } from './route.ts';
 
 const path = '/v1/agents/connect';
@@ -28,6 +29,11 @@ export const agentRoutes = [
   }),
 ];
 
+/** Whether an Upgrade is for this door. */
+export function isAgentUpgrade({ method, url }: Pick<IncomingMessage, 'method' | 'url'>): boolean {
+  return method === 'GET' && url?.split('?', 1)[0] === path;
+}
+
 /** Returns what closes the door and everybody who came through it. */
 export function acceptAgents(server: Server, api: Api): () => void {
   const sockets = new WebSocketServer({
@@ -35,11 +41,19 @@ export function acceptAgents(server: Server, api: Api): () => void {
     maxPayload: maxMessageBytes,
     perMessageDeflate: false,
   });
+  let closed = false;
+  sockets.on('wsClientError', (error: Error, socket: Duplex) => {
+    socket.end(rawAnswer('bad-request', `this is no handshake of a WebSocket: ${error.message}`));
+  });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     // A peer that resets while upgrading is weather.
     socket.on('error', () => socket.destroy());
-    if (request.url?.split('?', 1)[0] !== path) {
-      refuseUpgrade(socket);
+    if (closed || !isAgentUpgrade(request)) {
+      socket.end(
+        closed
+          ? rawAnswer('unavailable', 'this server is stopping; connect again')
+          : rawAnswer('not-found', `there is nothing to upgrade to but ${path}`),
+      );
       return;
     }
     sockets.handleUpgrade(request, socket, head, (agent) => {
@@ -47,6 +61,7 @@ export function acceptAgents(server: Server, api: Api): () => void {
     });
   });
   return () => {
+    closed = true;
     // 1001: going away. The agent dials again, here or elsewhere.
     for (const agent of sockets.clients) agent.close(1001, 'the server is closing');
     sockets.close();
@@ -54,10 +69,6 @@ export function acceptAgents(server: Server, api: Api): () => void {
       for (const agent of sockets.clients) agent.terminate();
     }, 1000).unref();
   };
-}
-
-function refuseUpgrade(socket: Duplex): void {
-  socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
 }
 
 function address(api: Api, request: IncomingMessage): string {

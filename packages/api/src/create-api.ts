@@ -1,8 +1,8 @@
 // The HTTP server of one control plane: the table of routes on Fastify, with what all of them share. The `muster` executable
 // makes one; tests make as many as they like.
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyServerOptions } from 'fastify';
-import { acceptAgents } from './agents-connect.ts';
+import { acceptAgents, isAgentUpgrade } from './agents-connect.ts';
 import { createAuditLog } from './audit-log.ts';
 import { createAuthenticator } from './auth.ts';
 import { createChanges } from './changes.ts';
@@ -15,6 +15,7 @@ import { checkBind, isLoopback, listen, readTls } from './listen.ts';
 import { createMetrics } from './metrics.ts';
 import { problemMediaType, problemOf, refuse } from './problem.ts';
 import { createBuckets } from './rate-limit.ts';
+import { type ClientError, clientErrorAnswer, headersTimeoutMs, requestTimeoutMs } from './raw-answer.ts';
 import { routes } from './routes.ts';
 import { serveRoute } from './serve-route.ts';
 import { createStreamSet } from './sse.ts';
@@ -40,6 +41,7 @@ export async function createApi(deps: ApiDeps): Promise<RunningApi> {
   takeJson(app);
   secure(app);
   const underWay = countRequests(app);
+  refuseWhileClosing(app);
   handleErrors(app, api, routes);
   for (const route of routes) serveRoute(app, api, route);
   const closeDoor = acceptAgents(app.server as Server, api);
@@ -89,6 +91,20 @@ function countRequests(app: FastifyInstance): () => number {
   return () => count;
 }
 
+/** Told before anything is looked at: nothing happened, and another server may take it. */
+function refuseWhileClosing(app: FastifyInstance): void {
+  let closing = false;
+  app.addHook('preClose', async () => {
+    closing = true;
+  });
+  app.addHook('onRequest', (_request, _reply, done) => {
+    if (!closing) return done();
+    done(refuse('unavailable', 'this server is stopping; send the request again', closingHeaders));
+  });
+}
+
+const closingHeaders = { headers: { 'retry-after': '1', connection: 'close' } };
+
 function makeApi(deps: ApiDeps): Api {
   const { store, clock, config, control, log } = deps;
   const buckets = createBuckets(clock);
@@ -126,43 +142,52 @@ function makeServer(config: ApiConfig, tls: { cert: Buffer; key: Buffer } | null
     bodyLimit: config.maxBodyBytes,
     // One hop: the proxy the operator vouched for.
     trustProxy: config.behindTlsProxy ? (_address: string, hop: number) => hop === 0 : false,
-    requestTimeout: 120_000,
+    requestTimeout: requestTimeoutMs,
     keepAliveTimeout: 75_000,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 200 },
+    // Its own answer while closing has no code; refuseWhileClosing has.
+    return503OnClosing: false,
     clientErrorHandler: rawRefusal,
-    frameworkErrors: (error, _request, reply) => {
+    frameworkErrors: (error, request, reply) => {
       void sendRefusal(
         reply as FastifyReply,
-        toRefusal(error) ?? refuse('bad-request', 'the request is malformed'),
+        toRefusal(error, request) ?? refuse('bad-request', 'the request is malformed'),
       );
     },
   };
+  // What Node would answer by itself, without a body, is answered by our hooks instead.
+  const server = {
+    requireHostHeader: false,
+    headersTimeout: headersTimeoutMs,
+    // An Upgrade that is not for us, such as curl's to HTTP/2, is left aside and the request served as it is.
+    shouldUpgradeCallback: isAgentUpgrade,
+  };
   // Typed apart by Fastify for HTTP and HTTPS; nothing here depends on which it is.
-  return fastify(tls ? ({ ...options, https: tls } as FastifyServerOptions) : options);
+  const app = fastify({
+    ...options,
+    ...(tls ? { https: { ...tls, ...server } } : { http: server }),
+  } as FastifyServerOptions);
+  app.server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const problem = problemOf('expectation-failed', 'the only Expect that this server knows is 100-continue');
+    const body = JSON.stringify(problem);
+    response.writeHead(problem.status, {
+      'content-type': problemMediaType,
+      'content-length': Buffer.byteLength(body),
+      connection: 'close',
+    });
+    response.end(body);
+  });
+  return app;
 }
 
 /** What Node's parser refuses before there is a request: bad bytes, too large headers, too slow. */
 function rawRefusal(
-  error: Error & { code?: string },
+  error: ClientError,
   socket: { writable: boolean; end(text: string): void; destroy(): void },
 ): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
-  const body = JSON.stringify({
-    ...problemOf(
-      'bad-request',
-      'the request is not well-formed HTTP, too slow, or its headers are too large',
-    ),
-    status,
-  });
-  socket.end(
-    `HTTP/1.1 ${status} Bad Request\r\nContent-Type: ${problemMediaType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+  if (socket.writable && error.code !== 'ECONNRESET') socket.end(clientErrorAnswer(error));
+  else socket.destroy();
 }
 
 function takeJson(app: FastifyInstance): void {

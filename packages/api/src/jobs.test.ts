@@ -43,17 +43,37 @@ test('hold and release take the job to and fro, and saying it twice is no error'
   }
 });
 
-test('If-Match is honoured: a stale version is 412 and changes nothing', async () => {
+test('If-Match is honoured: a stale version is 409 and changes nothing', async () => {
   const id = await submit();
   const { etag } = (await world.ask('GET', `/v1/jobs/${id}`, { token })).headers;
   expect(etag).toBe('"1"');
   const held = await act(id, 'hold', { 'if-match': etag as string });
   expect(held.statusCode).toBe(200);
-  expect(held.headers.etag).not.toBe(etag);
-  const stale = await act(id, 'cancel', { 'if-match': etag as string });
-  expect(stale.json()).toMatchObject({ status: 412, code: 'version-mismatch' });
-  expect((await world.ask('GET', `/v1/jobs/${id}`, { token })).json().state).toBe('held');
+  expect(held.headers.etag).toBe('"2"');
+  for (const what of ['cancel', 'hold', 'release'])
+    for (const tags of ['"1"', '"1", "3"', 'W/"2"', '"x"', '"02"']) {
+      const stale = await act(id, what, { 'if-match': tags });
+      expect(stale.json(), tags).toMatchObject({ status: 409, code: 'version-mismatch' });
+      expect(stale.headers.etag).toBe('"2"');
+    }
+  expect((await world.ask('GET', `/v1/jobs/${id}`, { token })).json()).toMatchObject({
+    state: 'held',
+    version: 2,
+  });
+  for (const tags of ['2', '"2', '', '"2";"3"', '"2",'])
+    expect((await act(id, 'cancel', { 'if-match': tags })).json(), tags).toMatchObject({ status: 400 });
+  expect((await act(id, 'release', { 'if-match': '"1", "2"' })).statusCode).toBe(200);
   expect((await act(id, 'cancel', { 'if-match': '*' })).statusCode).toBe(200);
+});
+
+test('of two who decided on the same version at once, one has their way and the other is told', async () => {
+  for (let round = 0; round < 5; round++) {
+    const id = await submit();
+    const answers = await Promise.all(
+      ['hold', 'cancel', 'hold', 'cancel'].map((what) => act(id, what, { 'if-match': '"1"' })),
+    );
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 409, 409, 409]);
+  }
 });
 
 test('a list is newest first, filtered, and paged without gap or repeat', async () => {

@@ -4,12 +4,13 @@ import {
   isName,
   isProjectPath,
   type JobId,
+  type JobRefusal,
   type JobState,
   jobDemand,
   jobSpecSchema,
   verdictText,
 } from '@muster/model';
-import type { JobRow } from '@muster/store';
+import type { ChangeRefusal, JobRow } from '@muster/store';
 import * as z from 'zod';
 import { type Caller, sees } from './auth.ts';
 import { cursorParam, defaultLimit, flagParam, limitParam } from './check-input.ts';
@@ -187,13 +188,18 @@ function etag(row: JobRow): string {
   return `"${row.version}"`;
 }
 
-function checkIfMatch(call: Call, row: JobRow): void {
+const entityTag = /^(W\/)?"([\x21\x23-\x7e]*)"$/;
+
+/** The versions that If-Match names, for the store to look at under the job's lock; undefined when any will do. */
+function ifMatch(call: Call): readonly number[] | undefined {
   const wanted = header(call, 'if-match');
-  if (wanted === null || wanted === '*' || wanted.split(',').some((tag) => tag.trim() === etag(row))) return;
-  throw refuse(
-    'version-mismatch',
-    `${row.id} is at version ${row.version} now; read it again, then decide anew`,
-    { headers: { etag: etag(row) } },
+  if (wanted === null || wanted === '*') return undefined;
+  const tags = wanted.split(',').map((tag) => entityTag.exec(tag.trim()));
+  if (tags.includes(null))
+    throw refuse('bad-request', 'the header If-Match is not valid: send an ETag as it was given, or *');
+  // A weak tag never matches, and what is no number was never a version.
+  return tags.flatMap((tag) =>
+    tag && !tag[1] && /^[1-9]\d{0,14}$/.test(tag[2] ?? '') ? [Number(tag[2])] : [],
   );
 }
 
@@ -207,31 +213,30 @@ const changing = (act: Act, summary: string) =>
     tag,
     summary,
     access: 'member',
-    headers: { 'If-Match': 'the ETag of the version this was decided on' },
+    headers: { 'If-Match': 'the ETag of the version this was decided on; 409 when the job has left it' },
     answers: { 200: jobViewSchema },
     async handle(api, call) {
+      const versions = ifMatch(call);
       const row = await visibleJob(api, call);
-      checkIfMatch(call, row);
-      // What is asked for is already so: a repeated request is no error.
-      if (act === 'release' && row.state.state === 'queued') return changed(row, null);
-      const outcome = await api.store[act](row.id, call.caller.principal);
+      const outcome = await api.store[act](row.id, call.caller.principal, versions);
       // Read again in either case: the row may have moved since it was looked at above.
       const now = (await api.store.job(row.id)) ?? row;
       const { sequence } = committed(
         outcome,
-        (refusal) => (refusal === 'not-found' ? notFound('job', row.id) : notNow(act, now)),
+        (refusal) => notChanged(act, refusal, now),
         `read ${row.id} to see`,
       );
-      return changed(now, sequence);
+      return { body: jobView(now), headers: { etag: etag(now), ...sequenceHeader(sequence) } };
     },
   });
 
-function changed(row: JobRow, sequence: number | null): Answer {
-  const headers = { etag: etag(row), ...(sequence === null ? {} : sequenceHeader(sequence)) };
-  return { body: jobView(row), headers };
-}
-
-function notNow(act: Act, { id, state }: JobRow): RefusedError {
+function notChanged(act: Act, refusal: ChangeRefusal | JobRefusal, row: JobRow): RefusedError {
+  const { id, state, version } = row;
+  if (refusal === 'not-found') return notFound('job', id);
+  if (refusal === 'stale-version')
+    return refuse('version-mismatch', `${id} is at version ${version} now; read it again, then decide anew`, {
+      headers: { etag: etag(row) },
+    });
   if (state.state === 'ended') return refuse('conflict', `${id} has ended; submit it again to run it again`);
   const advice =
     act === 'hold'

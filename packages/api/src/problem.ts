@@ -15,20 +15,16 @@ const maxErrors = 20;
 export interface RefusalExtras {
   readonly errors?: readonly FieldProblem[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Only for HTTP's own answers that have no row of their own in the table (405, 431). */
-  readonly status?: number;
 }
 
 export class RefusedError extends OperationalError {
   readonly errors: readonly FieldProblem[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  readonly status: number | undefined;
 
   constructor(code: ProblemCode, message: string, extras: RefusalExtras = {}) {
     super(code, message);
     this.errors = extras.errors;
     this.headers = extras.headers ?? {};
-    this.status = extras.status;
   }
 }
 
