@@ -23,8 +23,10 @@ const meanings: Readonly<Record<EventKind, string>> = {
   'node.ready': 'it is heard from again',
   'node.silent': 'it did not renew in time; what runs there is unknown',
   'node.lost': 'every lease on it ran out, or an operator said that it is gone; what ran there is over',
-  'node.drained': 'an operator keeps new work off it',
+  'node.drained': 'new work is kept off it, by an operator or, as a quarantine, by Muster',
   'node.undrained': 'it takes new work again',
+  'node.struck':
+    'its agent sent what a correct agent never sends: how often so far, and whether that was counted, made a quarantine, or was too much for the pool',
   'node.removed': 'it is gone for good',
   'cluster.frozen': 'many nodes fell silent at once; nothing there is declared lost until the time given',
   'cluster.thawed': 'the freeze is over, by the word of a person or by its bound',

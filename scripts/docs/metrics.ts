@@ -5,7 +5,17 @@ import { code, page, table } from './markdown.ts';
 type Sources = Parameters<typeof createMetrics>[0];
 
 const idle = {
-  store: { counts: async () => ({ jobs: {}, nodes: {}, outboxOpen: 0, devices: 0, devicesUsed: 0 }) },
+  store: {
+    counts: async () => ({
+      jobs: {},
+      nodes: {},
+      quarantined: 0,
+      spared: 0,
+      outboxOpen: 0,
+      devices: 0,
+      devicesUsed: 0,
+    }),
+  },
   control: {
     status: () => ({
       leading: true,

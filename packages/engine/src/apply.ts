@@ -97,6 +97,8 @@ function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planne
 }
 
 function applyNode(state: State, body: NodeBody): void {
+  // Only its consequence concerns the engine, and that is a drain.
+  if (body.kind === 'node.struck') return;
   const fleet = state.fleets.live;
   state.nodesChanged = true;
   switch (body.kind) {

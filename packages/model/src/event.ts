@@ -9,6 +9,7 @@ import type { Drain, NodeState } from './node-state.ts';
 import type { Failures, JobResult, Reason, RunResult, TaskExit } from './outcome.ts';
 import type { TaskPlacement, UnitRefusal } from './plan.ts';
 import type { Policy } from './policy.ts';
+import type { Strike } from './strikes.ts';
 
 /** What the engine knows of a waiting or placed job; also the row it is rebuilt from. */
 export interface JobFacts {
@@ -94,6 +95,17 @@ export type EventBody =
   | { readonly kind: 'node.lost'; readonly node: NodeId; readonly name: string; readonly reason: Reason }
   | { readonly kind: 'node.drained'; readonly node: NodeId; readonly name: string; readonly drain: Drain }
   | { readonly kind: 'node.undrained'; readonly node: NodeId; readonly name: string; readonly by: string }
+  /**
+   * The agent sent what a correct one never sends. Told until there are enough of them; the quarantine itself is a
+   * `node.drained` behind it.
+   */
+  | ({
+      readonly kind: 'node.struck';
+      readonly node: NodeId;
+      readonly name: string;
+      readonly strikes: number;
+      readonly outcome: 'counted' | 'quarantined' | 'spared';
+    } & Strike)
   /** Mass silence: nothing on the cluster is expired until somebody speaks or the bound passes. */
   | {
       readonly kind: 'cluster.frozen';

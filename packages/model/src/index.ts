@@ -16,6 +16,7 @@ export * from './policy.ts';
 export * from './problem.ts';
 export * from './run-state.ts';
 export * from './spec.ts';
+export * from './strikes.ts';
 export * from './task-env.ts';
 export * from './task-state.ts';
 export * from './transitions.ts';

@@ -1,5 +1,5 @@
 // A node's liveness as the control plane can prove it. Whether work may be placed on a ready node is a separate wish
-// of the operator (drain), so that a draining node can fall silent and come back without losing it.
+// (drain), so that a draining node can fall silent and come back without losing it.
 import { assertNever } from './assert.ts';
 import type { Reason } from './outcome.ts';
 import { allows, type Stepped, type Transitions } from './transitions.ts';
@@ -44,9 +44,11 @@ export function stepNode(node: NodeState, event: NodeStateEvent): Stepped<NodeSt
   }
 }
 
-/** Why an operator keeps new work off a node. */
+/** Who keeps new work off a node, and why. */
 export interface Drain {
   readonly by: string;
   readonly reason: string;
   readonly sinceMs: number;
+  /** Muster did it by itself, after three strikes. Only the author differs: an operator's undrain ends it as any other. */
+  readonly quarantine?: true;
 }

@@ -29,6 +29,9 @@ import type {
   ServerId,
   StartCommand,
   StopCommand,
+  Strike,
+  StrikeRule,
+  Strikes,
   TaskPlacement,
   TaskReport,
   TaskState,
@@ -95,10 +98,17 @@ export interface Store {
   /** Group-committed; one small update a node. */
   renew(renewal: Renewal): Promise<Outcome<Renewed, 'stale-session'>>;
   /** Group-committed. Observations of tasks that are over or unknown here are ignored: late news is normal weather. */
-  observe(session: NodeSession, items: readonly Observation[]): Promise<Outcome<null, 'stale-session'>>;
+  observe(session: NodeSession, items: readonly Observation[]): Promise<Outcome<Observed, 'stale-session'>>;
   /** The connection is gone and did not come back: silent at once, unless a newer session exists. */
   silence(session: NodeSession): Promise<void>;
-  drain(node: NodeId, drain: Omit<Drain, 'sinceMs'> | null, by: string): Promise<Outcome<null, 'not-found'>>;
+  /** Null ends a drain, quarantine included, and forgets the node's strikes. */
+  drain(
+    node: NodeId,
+    drain: Pick<Drain, 'by' | 'reason'> | null,
+    by: string,
+  ): Promise<Outcome<null, 'not-found'>>;
+  /** A message that a correct agent never sends, on a connection that has proven to be this node's. Enough of them quarantine it. */
+  strike(node: NodeId, strike: Strike, rule: StrikeRule): Promise<Outcome<Struck, 'not-found'>>;
   /** The operator's word that the machine is gone: proof of end for everything on it. */
   declareLost(node: NodeId, by: string): Promise<Outcome<null, 'not-found' | 'ready'>>;
   removeNode(node: NodeId, by: string): Promise<Outcome<null, 'not-found' | 'in-use'>>;
@@ -260,6 +270,17 @@ export interface Renewed {
   readonly beatMs: number;
 }
 
+export interface Observed {
+  /** A task of another node that the report told of; that item was not taken. */
+  readonly foreign: { readonly run: RunId; readonly rank: number } | null;
+}
+
+export interface Struck {
+  readonly strikes: number;
+  /** spared: enough for a quarantine, which would have taken too much of the pool. */
+  readonly outcome: 'counted' | 'quarantined' | 'spared';
+}
+
 /** A node's lease as the expire loop sees it. */
 export interface Lease {
   readonly node: NodeId;
@@ -365,6 +386,8 @@ export interface NodeRow {
   readonly generation: number;
   readonly state: NodeState;
   readonly drain: Drain | null;
+  /** Those that are not forgotten. */
+  readonly strikes: Strikes | null;
   readonly inventory: Inventory;
   readonly cpuMilliUsed: number;
   readonly memoryMibUsed: number;
@@ -404,6 +427,9 @@ export interface EventQuery {
 export interface Counts {
   readonly jobs: Readonly<Partial<Record<JobState['state'], number>>>;
   readonly nodes: Readonly<Partial<Record<NodeState['state'], number>>>;
+  readonly quarantined: number;
+  /** Nodes with enough strikes that take work all the same. */
+  readonly spared: number;
   readonly outboxOpen: number;
   readonly devices: number;
   readonly devicesUsed: number;

@@ -1,20 +1,23 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { strikeRule } from '@muster/model';
 import { expect, test } from 'vitest';
 import { type Migration, migrate, migrations } from './migrate.ts';
 import { openStore } from './open-store.ts';
+import { newId } from './testing/builders.ts';
 import { onEveryServer } from './testing/on-every-server.ts';
 import { statement } from './testing/servers.ts';
 
+const next = migrations().length + 1;
 const slow: Migration = {
-  version: 2,
-  name: '0002-slow',
+  version: next,
+  name: 'slow',
   text: 'CREATE TABLE half (id integer); SELECT pg_sleep(60); CREATE TABLE other_half (id integer)',
 };
 const quick: Migration = {
-  version: 2,
-  name: '0002-quick',
+  version: next,
+  name: 'quick',
   text: 'CREATE TABLE half (id integer); INSERT INTO half VALUES (1)',
 };
 const half = `SELECT to_regclass('half') AS half`;
@@ -54,6 +57,23 @@ onEveryServer((server) => {
     expect(await statement(url, 'SELECT id FROM half')).toEqual([{ id: 1 }]);
     await migrate({ url, known: [...migrations(), quick] });
     expect(await statement(url, 'SELECT id FROM half')).toEqual([{ id: 1 }]);
+  });
+
+  test('nodes from before strikes were counted have none, and can be struck', async () => {
+    const url = await server().database({ migrated: false });
+    await migrate({ url, known: migrations().slice(0, 1) });
+    const node = newId.node();
+    await statement(
+      url,
+      `INSERT INTO node (id, name, cluster, pool, public_key, state, state_name)
+       VALUES ($1, 'old', 'main', 'gpu', 'key', '{"state":"silent","sinceMs":1}', 'silent')`,
+      [node],
+    );
+    const store = await server().store({ url });
+    expect(await store.node('old')).toMatchObject({ strikes: null, drain: null });
+    expect(await store.strike(node, { code: 'bad-message', detail: 'x' }, strikeRule)).toMatchObject({
+      value: { strikes: 1, outcome: 'counted' },
+    });
   });
 
   test('an older binary refuses a newer schema with a sentence', async () => {

@@ -22,6 +22,7 @@ import * as log from './pg/read-log.ts';
 import * as nodeReads from './pg/read-nodes.ts';
 import { commitRenewals } from './pg/renew.ts';
 import { retain } from './pg/retain.ts';
+import { strike } from './pg/strikes.ts';
 import { commitSubmits, type SubmitOutcome } from './pg/submit.ts';
 import { outboxTaker } from './pg/take-outbox.ts';
 
@@ -144,10 +145,11 @@ function storeOn(database: Database, hints: Hints): PgStore {
       if (settled?.kind === 'unknown') return { outcome: 'unknown' };
       const answer: ObserveAnswer = resultOf(settled!);
       if (answer === 'stale-session') return { outcome: 'refused', refusal: answer };
-      return { outcome: 'committed', sequence: answer.sequence, value: null };
+      return { outcome: 'committed', sequence: answer.sequence, value: answer.observed };
     },
     silence: (session) => looked(liveness.silence(database, session)),
     drain: (node, drain, by) => known(admin.drain(database, node, drain, by)),
+    strike: (node, item, rule) => known(strike(database, node, item, rule)),
     declareLost: (node, by) => known(liveness.declareLost(database, node, by)),
     removeNode: (node) => known(admin.removeNode(database, node)),
     thaw: (cluster, by) => known(admin.thaw(database, cluster, by)),

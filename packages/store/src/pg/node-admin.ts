@@ -1,5 +1,5 @@
 // Enrolment, drain and removal of nodes; freeze and thaw of clusters.
-import type { Drain, EventBody, NodeId, NodeState } from '@muster/model';
+import { type Drain, type EventBody, type NodeId, type NodeState, strikesNow } from '@muster/model';
 import type { Enrolment, EnrolRefusal, EnrolRequest, Freeze, Outcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { leaveNodes, lockNodes } from './nodes.ts';
@@ -89,18 +89,23 @@ const giveBack = {
   text: 'UPDATE enrolment SET uses_left = uses_left + 1 WHERE hash = $1',
 };
 
-const setDrain = { name: 'set-drain', text: 'UPDATE node SET drain = $2::jsonb WHERE id = $1' };
+// Whoever lets work onto a node again has looked at it: what its agent sent before is forgotten.
+const setDrain = {
+  name: 'set-drain',
+  text: `
+UPDATE node SET drain = $2::jsonb, strikes = CASE WHEN $2::jsonb IS NULL THEN NULL ELSE strikes END WHERE id = $1`,
+};
 
 export async function drain(
   database: Database,
   id: NodeId,
-  wish: Omit<Drain, 'sinceMs'> | null,
+  wish: Pick<Drain, 'by' | 'reason'> | null,
   by: string,
 ): Promise<Outcome<null, 'not-found'>> {
   return decide(database, async (tx) => {
     const node = (await lockNodes(tx, [id])).get(id);
     if (!node || node.state.state === 'removed') return 'not-found';
-    if (wish === null && node.drain === null) return null;
+    if (wish === null && node.drain === null && strikesNow(node.strikes, tx.nowMs) === null) return null;
     const next = wish && { by: wish.by, reason: wish.reason, sinceMs: tx.nowMs };
     await tx.query(setDrain, [id, next && JSON.stringify(next)]);
     const { name } = node;

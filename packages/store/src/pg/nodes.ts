@@ -8,6 +8,7 @@ import {
   type NodeState,
   type NodeStateEvent,
   type RunId,
+  type Strikes,
   stepNode,
 } from '@muster/model';
 import { type Reader, Redo, type Tx } from '../database.ts';
@@ -21,6 +22,7 @@ export interface NodeRecord {
   readonly pool: string;
   readonly generation: number;
   readonly drain: Drain | null;
+  readonly strikes: Strikes | null;
   readonly session: string | null;
   readonly renewals: number;
   readonly renewedMs: number | null;
@@ -31,7 +33,7 @@ export interface NodeRecord {
 const lockText = {
   name: 'lock-nodes',
   text: `
-SELECT id, name, cluster, pool, generation, drain, session, renewals, renewed_ms AS "renewedMs", runs, state
+SELECT id, name, cluster, pool, generation, drain, strikes, session, renewals, renewed_ms AS "renewedMs", runs, state
 FROM node WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
 };
 

@@ -1,7 +1,8 @@
 // Observations of many nodes in one transaction. Only the session that holds the node may speak for it; what it says
-// of tasks that are over or unknown here is ignored: late news is normal weather.
+// of tasks that are over or unknown here is ignored: late news is normal weather. What it says of a live run's tasks on
+// other nodes is not taken either, and told to the caller: no correct agent does that.
 import type { NodeId, Observation } from '@muster/model';
-import type { NodeSession } from '../contract.ts';
+import type { NodeSession, Observed } from '../contract.ts';
 import type { Database, Reader } from '../database.ts';
 import { Changes, type RunRecord } from '../rules/records.ts';
 import { endTask, startTask } from '../rules/run-rules.ts';
@@ -13,7 +14,7 @@ export interface ObserveItem {
   readonly items: readonly Observation[];
 }
 
-export type ObserveAnswer = { readonly sequence: number } | 'stale-session';
+export type ObserveAnswer = { readonly sequence: number; readonly observed: Observed } | 'stale-session';
 
 export function commitObservations(database: Database) {
   return async (calls: readonly ObserveItem[]): Promise<ObserveAnswer[]> => {
@@ -25,25 +26,31 @@ export function commitObservations(database: Database) {
         );
         const sessions = await lockSessions(tx, involvedNodes(calls, runs.values()));
         const changes = new Changes(tx.nowMs);
-        const current = calls.map(({ session }) => sessions.get(session.node) === session.session);
-        calls.forEach((call, i) => {
-          if (current[i])
-            for (const item of call.items) observe(changes, call.session.node, runs.get(item.run), item);
+        const observed = calls.map(({ session, items }) => {
+          if (sessions.get(session.node) !== session.session) return null;
+          let foreign: Observed['foreign'] = null;
+          for (const item of items)
+            if (!observe(changes, session.node, runs.get(item.run), item))
+              foreign ??= { run: item.run, rank: item.rank };
+          return { foreign };
         });
         await applyChanges(tx, changes);
-        return current;
+        return observed;
       },
       { fenced: true },
     );
-    return value.map((current) => (current ? { sequence } : 'stale-session'));
+    return value.map((observed) => (observed ? { sequence, observed } : 'stale-session'));
   };
 }
 
-function observe(changes: Changes, node: NodeId, run: RunRecord | undefined, item: Observation): void {
-  const task = run?.tasks.find((one) => one.rank === item.rank);
-  if (!run || !task || task.node !== node) return;
+/** False when the item is about a task that is not this node's. */
+function observe(changes: Changes, node: NodeId, run: RunRecord | undefined, item: Observation): boolean {
+  if (!run) return true;
+  const task = run.tasks.find((one) => one.rank === item.rank);
+  if (task?.node !== node) return false;
   if (item.kind === 'started') startTask(changes, run, task);
   else endTask(changes, run, task, item.exit);
+  return true;
 }
 
 /** Every node a run may give back, so that all of them are locked at once, in order. */

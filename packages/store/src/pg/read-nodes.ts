@@ -5,6 +5,7 @@ import type { Database } from '../database.ts';
 
 const columns = `
 SELECT n.id, n.name, n.cluster, n.pool, n.generation, n.state, n.drain, i.inventory,
+  CASE WHEN (n.strikes ->> 'untilMs')::bigint > now_ms() THEN n.strikes END AS strikes,
   n.cpu_milli_used AS "cpuMilliUsed", n.memory_mib_used AS "memoryMibUsed", n.devices_used AS "devicesUsed",
   n.renewed_ms AS "renewedMs", n.agent_version AS "agentVersion", n.isolation
 FROM node n LEFT JOIN inventory i ON i.node = n.id`;
@@ -96,13 +97,17 @@ const countNodes = {
   name: 'count-nodes',
   text: `
 SELECT state_name AS state, count(*) AS count, sum(devices)::bigint AS devices,
-  sum((SELECT count(*) FROM unnest(devices_used) u WHERE u > 0))::bigint AS "devicesUsed"
+  sum((SELECT count(*) FROM unnest(devices_used) u WHERE u > 0))::bigint AS "devicesUsed",
+  count(*) FILTER (WHERE drain ->> 'quarantine' = 'true') AS quarantined,
+  count(*) FILTER (WHERE drain IS NULL AND strikes ->> 'spared' = 'true' AND (strikes ->> 'untilMs')::bigint > now_ms())
+    AS spared
 FROM node WHERE state_name <> 'removed' GROUP BY state_name`,
 };
 const countOutbox = { name: 'count-outbox', text: 'SELECT count(*) AS count FROM outbox' };
 
 export async function counts(database: Database): Promise<Counts> {
-  type NodeCount = { state: NodeState['state']; count: number; devices: number; devicesUsed: number };
+  type Sums = Record<'devices' | 'devicesUsed' | 'quarantined' | 'spared', number>;
+  type NodeCount = Sums & { state: NodeState['state']; count: number };
   const [jobRows, nodeRows, outboxRows] = await database.snapshot((reader) =>
     Promise.all([
       reader.query<{ state: JobState['state']; count: number }>(countJobs),
@@ -110,11 +115,14 @@ export async function counts(database: Database): Promise<Counts> {
       reader.query<{ count: number }>(countOutbox),
     ]),
   );
+  const sum = (of: keyof Sums): number => nodeRows.reduce((total, row) => total + row[of], 0);
   return {
     jobs: Object.fromEntries(jobRows.filter((row) => row.count > 0).map((row) => [row.state, row.count])),
     nodes: Object.fromEntries(nodeRows.map((row) => [row.state, row.count])),
     outboxOpen: outboxRows[0]?.count ?? 0,
-    devices: nodeRows.reduce((sum, row) => sum + row.devices, 0),
-    devicesUsed: nodeRows.reduce((sum, row) => sum + row.devicesUsed, 0),
+    quarantined: sum('quarantined'),
+    spared: sum('spared'),
+    devices: sum('devices'),
+    devicesUsed: sum('devicesUsed'),
   };
 }

@@ -9,6 +9,7 @@ import { outboxSuite } from './suite/outbox-suite.ts';
 import { planSuite } from './suite/plan-suite.ts';
 import { rebuildSuite } from './suite/rebuild-suite.ts';
 import { runSuite } from './suite/run-suite.ts';
+import { strikeSuite } from './suite/strike-suite.ts';
 import { submitSuite } from './suite/submit-suite.ts';
 
 export function contractSuite(harness: Harness): void {
@@ -17,6 +18,7 @@ export function contractSuite(harness: Harness): void {
   describe('outbox', () => outboxSuite(harness));
   describe('runs', () => runSuite(harness));
   describe('nodes', () => nodeSuite(harness));
+  describe('strikes', () => strikeSuite(harness));
   describe('leadership', () => leaderSuite(harness));
   describe('rows and log', () => rebuildSuite(harness));
   describe('projects, tokens, audit', () => identitySuite(harness));
