@@ -15,6 +15,7 @@ export * from './plan.ts';
 export * from './policy.ts';
 export * from './problem.ts';
 export * from './run-state.ts';
+export * from './shell-script.ts';
 export * from './spec.ts';
 export * from './strikes.ts';
 export * from './task-env.ts';

@@ -1,5 +1,6 @@
 // A job spec made whole: one list of groups, every task count settled, every default in place. This is what the
 // database keeps, the agent runs and the engine's demand is cut from; nothing downstream looks at shorthands.
+import { contradiction } from './contradiction.ts';
 import type { Constraint, GroupDemand, JobDemand } from './demand.ts';
 import { maxTasks, type RawJobSpec } from './spec.ts';
 
@@ -42,22 +43,27 @@ export interface SpecDefaults {
 
 export type Completed =
   | { readonly ok: true; readonly spec: JobSpec }
-  | { readonly ok: false; readonly path: string; readonly message: string };
+  | { readonly ok: false; readonly problems: readonly SpecProblem[] };
+
+export interface SpecProblem {
+  readonly path: string;
+  readonly message: string;
+}
 
 /** Fills shorthands and defaults; refuses what only shows when fields are seen together. */
 export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed {
   if (raw.groups && raw.tasks !== undefined)
-    return refuse('/tasks', 'says how many tasks the only group has; with /groups, give tasks in each group');
+    return refuse(['/tasks', '/groups'], '/tasks is for a job without /groups; give tasks in each group');
   const written = raw.groups ?? [{ tasks: raw.tasks ?? 1 }];
   const groups: GroupSpec[] = [];
   for (const [i, group] of written.entries()) {
     const at = raw.groups ? `/groups/${i}` : '';
     const groupName = group.name ?? (written.length === 1 ? 'main' : null);
-    if (groupName === null) return refuse(`${at}/name`, 'is required when there are several groups');
-    if (groups.some((other) => other.name === groupName))
-      return refuse(`${at}/name`, `"${groupName}" names two groups`);
+    if (groupName === null) return refuse([`${at}/name`], 'is required when there are several groups');
+    const twin = groups.findIndex((other) => other.name === groupName);
+    if (twin >= 0) return refuse([`/groups/${twin}/name`, `${at}/name`], `"${groupName}" names two groups`);
     const command = group.command ?? raw.command;
-    if (!command) return refuse(`${at}/command`, 'is required: the program and its arguments, as a list');
+    if (!command) return refuse([`${at}/command`], 'is required: the program and its arguments, as a list');
     groups.push({
       name: groupName,
       command,
@@ -67,7 +73,14 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
   }
   const total = groups.reduce((sum, group) => sum + group.demand.tasks, 0);
   if (total > maxTasks)
-    return refuse('/groups', `has ${total} tasks together; at most ${maxTasks} are allowed`);
+    return refuse(['/groups'], `has ${total} tasks together; at most ${maxTasks} are allowed`);
+  const constraints = raw.constraints.map(constraint);
+  const clash = contradiction(constraints);
+  if (clash !== null)
+    return refuse(
+      clash.map((i) => `/constraints/${i}`),
+      `no node can meet ${clash.map((i) => `/constraints/${i}`).join(' and ')}: they contradict each other about "${constraints[clash[0] ?? 0]?.label}"`,
+    );
   const tier = raw.tier ?? defaults.tier;
   return {
     ok: true,
@@ -81,7 +94,7 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
       groups,
       image: raw.image ?? null,
       workdir: raw.workdir ?? null,
-      constraints: raw.constraints.map(constraint),
+      constraints,
       exclusive: raw.exclusive,
       retry: raw.retry,
       timeLimitMs: raw.timeLimit ?? null,
@@ -98,8 +111,9 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
   };
 }
 
-function refuse(path: string, message: string): Completed {
-  return { ok: false, path, message };
+/** What contradicts itself is told at each of its places. */
+function refuse(paths: readonly string[], message: string): Completed {
+  return { ok: false, problems: paths.map((path) => ({ path, message })) };
 }
 
 function groupDemand(

@@ -346,8 +346,9 @@ const nameMessage = 'must be lower-case letters, digits and inner hyphens, 1 to 
 const count = (value: unknown) => ({ ...ok, resources: { accelerators: { count: value } } });
 const json = (text: string): unknown => JSON.parse(text);
 
-/** input, then [path, message] of every problem; a message may be a part of the sentence. */
-const refused: readonly [string, unknown, readonly (readonly [string, string])[]][] = [
+/** Name, input, then [path, message] of every problem; a message may be a part of the sentence. */
+type Refused = [string, unknown, readonly (readonly [string, string])[]];
+const refused: readonly Refused[] = [
   ['nothing', undefined, [['', 'is missing; it must be a mapping of fields']]],
   ['null', null, [['', 'must be a mapping of fields, not null']]],
   ['a list', [ok], [['', 'must be a mapping of fields, not a list']]],
@@ -452,7 +453,7 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
   ['2^53+1 devices', count(json('9007199254740993')), [['/resources/accelerators/count', thousandths]]],
   ['1e309 devices', count(json('1e309')), [['/resources/accelerators/count', 'not Infinity']]],
   ['NaN devices', count(Number.NaN), [['/resources/accelerators/count', 'not NaN']]],
-  ['"8" devices', count('8'), [['/resources/accelerators/count', 'must be a number, not a text']]],
+  ['"8" devices', count('8'), [['/resources/accelerators/count', `${thousandths}, not a text`]]],
   ['a ten-thousandth of a device', count(0.0001), [['/resources/accelerators/count', thousandths]]],
   ['almost a thousandth', count(0.0010000001), [['/resources/accelerators/count', thousandths]]],
   [
@@ -471,7 +472,11 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
     { ...ok, resources: { cpus: 4.0000001 } },
     [['/resources/cpus', 'must be in thousandths of a core']],
   ],
-  ['no cores', { ...ok, resources: { cpus: 0 } }, [['/resources/cpus', '>=0.001']]],
+  [
+    'no cores',
+    { ...ok, resources: { cpus: 0 } },
+    [['/resources/cpus', 'must be a number from 0.001 to 100000']],
+  ],
   ['memory as number', { ...ok, resources: { memory: 16 } }, [['/resources/memory', 'must be a text, not ']]],
   [
     'memory without unit',
@@ -484,10 +489,14 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
     { ...ok, resources: { memory: '0MiB' } },
     [['/resources/memory', '"0MiB" is out of range; allowed is 1MiB to 1024PiB']],
   ],
-  ['0 tasks', { ...ok, tasks: 0 }, [['/tasks', '>=1']]],
-  ['-0 tasks', { ...ok, tasks: -0 }, [['/tasks', '>=1']]],
-  ['1.5 tasks', { ...ok, tasks: 1.5 }, [['/tasks', 'must be a whole number, not 1.5']]],
-  ['too many tasks', { ...ok, tasks: 100_001 }, [['/tasks', '<=100000']]],
+  // The range is named whole, whichever end of it was missed.
+  ...[-1, 0, -0, 1.5, 100_001, 2 ** 31, json('9007199254740993'), json('1e309'), '8', null, true].map(
+    (tasks): Refused => [
+      `tasks ${JSON.stringify(tasks)}`,
+      { ...ok, tasks },
+      [['/tasks', 'must be a whole number from 1 to 100000, not ']],
+    ],
+  ),
   [
     'too many tasks together',
     {
@@ -507,11 +516,18 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
       ['/tasks/max', 'min must not be above max'],
     ],
   ],
-  ['min without max', { ...ok, tasks: { min: 4 } }, [['/tasks/max', 'is missing; it must be a number']]],
+  [
+    'min without max',
+    { ...ok, tasks: { min: 4 } },
+    [['/tasks/max', 'is missing; it must be a whole number from 1 to 100000']],
+  ],
   [
     'tasks beside groups',
     { ...ok, tasks: 2, groups: [{}] },
-    [['/tasks', 'with /groups, give tasks in each group']],
+    [
+      ['/tasks', 'give tasks in each group'],
+      ['/groups', 'give tasks in each group'],
+    ],
   ],
   [
     'nameless groups',
@@ -521,7 +537,10 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
   [
     'two groups of a name',
     { ...ok, groups: [{ name: 'a' }, { name: 'a' }] },
-    [['/groups/1/name', '"a" names two groups']],
+    [
+      ['/groups/0/name', '"a" names two groups'],
+      ['/groups/1/name', '"a" names two groups'],
+    ],
   ],
   [
     'a group without command',
@@ -532,10 +551,7 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
   [
     'priority 2^53+1',
     { ...ok, priority: json('9007199254740993') },
-    [
-      ['/priority', '<=9007199254740991'],
-      ['/priority', '<=1000'],
-    ],
+    [['/priority', 'must be a whole number from -1000 to 1000']],
   ],
   ['an unknown kind', { ...ok, kind: 'srvice' }, [['/kind', '"batch"|"service"|"interactive"']]],
   [
@@ -579,12 +595,35 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
   [
     'a rule with two conditions',
     { ...ok, constraints: [{ label: 'a', in: ['b'], exists: true }] },
-    [['/constraints/0', 'must have exactly one of in, notIn, exists']],
+    [
+      ['/constraints/0/in', 'must have exactly one of in, notIn, exists'],
+      ['/constraints/0/exists', 'must have exactly one of in, notIn, exists'],
+    ],
   ],
   [
     'a rule with none',
     { ...ok, constraints: [{ label: 'a' }] },
     [['/constraints/0', 'must have exactly one of in, notIn, exists']],
+  ],
+  [
+    'two clusters pinned',
+    {
+      ...ok,
+      constraints: [
+        { label: 'cluster', in: ['east'] },
+        { label: 'zone', exists: true },
+        { label: 'cluster', in: ['west'] },
+      ],
+    },
+    [
+      ['/constraints/0', 'they contradict each other about "cluster"'],
+      ['/constraints/2', 'no node can meet /constraints/0 and /constraints/2'],
+    ],
+  ],
+  [
+    'CRLF in a script for a shell',
+    { command: ['bash', '-euc', 'cd /data\necho a\r\n'] },
+    [['/command/2', 'line 2 ends with CRLF']],
   ],
   ['a bad label name', { ...ok, labels: { 'a b': 'c' } }, [['/labels/a b', 'must be a label name']]],
   ['a bad label value', { ...ok, labels: { a: 'b c' } }, [['/labels/a', 'must be a label value']]],
@@ -627,7 +666,7 @@ const refused: readonly [string, unknown, readonly (readonly [string, string])[]
     { ...ok, name: 'A', priority: 5000 },
     [
       ['/name', nameMessage],
-      ['/priority', '<=1000'],
+      ['/priority', 'must be a whole number from -1000 to 1000, not 5000'],
     ],
   ],
   [
@@ -647,7 +686,7 @@ describe('bad input', () => {
     expect(parsed.problems.map((problem) => problem.path)).toEqual(expected.map(([path]) => path));
     for (const [i, [, message]] of expected.entries()) expect(parsed.problems[i]?.message).toContain(message);
     for (const problem of parsed.problems) {
-      expect((problem.value ?? '').length).toBeLessThanOrEqual(82);
+      expect((problem.value ?? '').length).toBeLessThanOrEqual(80);
       expect(problem.message.length).toBeLessThan(300);
     }
   });
@@ -660,6 +699,13 @@ describe('bad input', () => {
     expect(values({ ...ok, tasks: '8' })).toEqual(['"8"']);
     expect(values({ ...ok, name: 'A'.repeat(500) })).toEqual([`"${'A'.repeat(77)}…"`]);
     expect(values(count(json('1e309')))).toEqual(['Infinity']);
+    // Escapes do not make it longer, nor does what YAML calls a number.
+    for (const name of ['"'.repeat(300), '\n'.repeat(300), '\u0001'.repeat(300)])
+      expect(values({ ...ok, name })[0]?.length).toBe(80);
+    expect(values({ ...ok, priority: 10n ** 1000n })[0]?.length).toBe(80);
+    // Also of what only shows when fields are seen together, or is not supported.
+    expect(values({ ...ok, groups: [{ name: 'a' }, { name: 'a' }] })).toEqual(['"a"', '"a"']);
+    expect(values({ ...ok, deadline: '2020-01-01T00:00:00Z' })).toEqual(['"2020-01-01T00:00:00Z"']);
   });
 
   test('in its thousands gives a short answer soon', { timeout }, () => {

@@ -35,14 +35,21 @@ export function parseSpec(input: unknown, defaults: SpecDefaults): ParsedSpec {
   const leftOut = prototypeKeys(input);
   if (leftOut.length > 0) return { ok: false, problems: leftOut };
   const unsupported = unsupportedUses(parsed.data);
-  if (unsupported.length > 0) {
-    const code = 'unsupported-field';
-    return { ok: false, problems: unsupported.map((use) => ({ code, ...use, value: null })) };
-  }
+  if (unsupported.length > 0) return refusedUses('unsupported-field', unsupported, input);
   const completed = completeSpec(parsed.data, defaults);
-  if (completed.ok) return completed;
-  const { path, message } = completed;
-  return { ok: false, problems: [{ code: 'invalid-field', path, message, value: null }] };
+  return completed.ok ? completed : refusedUses('invalid-field', completed.problems, input);
+}
+
+function refusedUses(
+  code: FieldProblem['code'],
+  uses: readonly { readonly path: string; readonly message: string }[],
+  input: unknown,
+): ParsedSpec {
+  const problems = uses.map(({ path, message }) => {
+    const parts = path.split('/').slice(1);
+    return { code, path, message, value: shown(lookup(input, parts)) };
+  });
+  return { ok: false, problems };
 }
 
 /** Zod leaves a record's own `__proto__` out without a word; what we do not honour we refuse. */
@@ -71,8 +78,14 @@ export function fieldProblems(
   schema: z.core.$ZodType = jobSpecSchema,
 ): FieldProblem[] {
   const problems: FieldProblem[] = [];
+  const told = new Set<string>();
   for (const issue of error.issues) {
-    problems.push(...issueProblems(issue, [], input, schema));
+    for (const problem of issueProblems(issue, [], input, schema)) {
+      // A number far out of its range breaks several rules that have one sentence.
+      const text = `${problem.path} ${problem.message}`;
+      if (!told.has(text)) problems.push(problem);
+      told.add(text);
+    }
     if (problems.length >= maxProblems) break;
   }
   return problems.slice(0, maxProblems);
@@ -90,8 +103,7 @@ function issueProblems(
   if (issue.code === 'unrecognized_keys') {
     const known = knownKeys(at, schema);
     return issue.keys.slice(0, maxProblems).map((key) => {
-      const near = nearest(key, known);
-      const message = `unknown field "${clip(key)}"${near ? `; did you mean "${near}"?` : ''}`;
+      const message = `unknown field "${clip(key)}"${hint(key, known)}`;
       return { code: 'unknown-field' as const, path: pointer([...at, key]), message, value: null };
     });
   }
@@ -104,12 +116,40 @@ function issueProblems(
     if (deepest && deepest.length > 0) return deepest;
   }
   const value = lookup(input, at);
-  return [{ code: 'invalid-field', path: pointer(at), message: issueText(issue, value), value: show(value) }];
+  const message = issueText(issue, value, numberRule(issue, at, schema));
+  return [{ code: 'invalid-field', path: pointer(at), message, value: shown(value) }];
+}
+
+/** Where there are few names, all of them; a long list helps less than the reference page. */
+function hint(key: string, known: readonly string[]): string {
+  const near = nearest(key, known);
+  if (near) return `; did you mean "${near}"?`;
+  return known.length > 0 && known.length <= 8 ? `; there are ${known.join(', ')}` : '';
+}
+
+/** The whole range of a number, whichever end of it or of its type was missed; null when the issue is another. */
+function numberRule(issue: Issue, at: readonly PropertyKey[], schema: z.core.$ZodType): string | null {
+  const kind =
+    issue.code === 'invalid_type'
+      ? issue.expected
+      : issue.code === 'too_small' || issue.code === 'too_big'
+        ? issue.origin
+        : '';
+  if (kind !== 'number' && kind !== 'int') return null;
+  const number = schemasAt(at, schema)
+    .flatMap(unwrap)
+    .find((each) => each instanceof z.ZodNumber);
+  // One that words its rule itself.
+  if (number?.def.error) return issue.message;
+  if (typeof number?.minValue !== 'number' || typeof number.maxValue !== 'number') return null;
+  return `must be ${number.isInt ? 'a whole number' : 'a number'} from ${number.minValue} to ${number.maxValue}`;
 }
 
 /** The schema's own words for a wrong type are a programmer's. */
-function issueText(issue: Issue, value: unknown): string {
+function issueText(issue: Issue, value: unknown, rule: string | null): string {
   if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? issue.message;
+  if (rule !== null)
+    return value === undefined ? `is missing; it ${rule}` : `${rule}, not ${givenText(value)}`;
   if (issue.code !== 'invalid_type') return issue.message;
   const wanted = typeWords[issue.expected] ?? issue.expected;
   if (value === undefined) return `is missing; it must be ${wanted}`;
@@ -151,12 +191,16 @@ function lookup(input: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
-function show(value: unknown): string | null {
+const maxShown = 80;
+
+/** A value as an answer shows it: JSON, clipped; null when there is none. */
+export function shown(value: unknown): string | null {
   if (value === undefined) return null;
-  if (typeof value === 'string') return JSON.stringify(clip(value, 78));
-  if (typeof value !== 'object' || value === null) return String(value);
+  // Clipped inside its quotes; escapes can still make it longer.
+  if (typeof value === 'string') return clip(JSON.stringify(clip(value, maxShown - 2)), maxShown);
+  if (typeof value !== 'object' || value === null) return clip(String(value), maxShown);
   try {
-    return clip(JSON.stringify(value));
+    return clip(JSON.stringify(value), maxShown);
   } catch {
     // YAML can say what JSON cannot: values that contain themselves, whole numbers of any length.
     return Array.isArray(value) ? '[...]' : '{...}';
@@ -165,9 +209,14 @@ function show(value: unknown): string | null {
 
 /** The field names the schema allows at a path, for "did you mean". */
 export function knownKeys(path: readonly PropertyKey[], schema: z.core.$ZodType = jobSpecSchema): string[] {
+  const shapes = schemasAt(path, schema).flatMap(objectShapes);
+  return [...new Set(shapes.flatMap((shape) => Object.keys(shape)))];
+}
+
+function schemasAt(path: readonly PropertyKey[], schema: z.core.$ZodType): z.core.$ZodType[] {
   let schemas: z.core.$ZodType[] = [schema];
   for (const part of path) schemas = schemas.flatMap((each) => children(each, part));
-  return [...new Set(schemas.flatMap((each) => objectShapes(each).flatMap((shape) => Object.keys(shape))))];
+  return schemas;
 }
 
 type Def = {

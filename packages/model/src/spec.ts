@@ -17,6 +17,7 @@ import {
   nameRule,
   projectRule,
 } from './names.ts';
+import { crlfLine, inlineScript } from './shell-script.ts';
 import type { Parsed } from './units.ts';
 import { clip, parseDurationMs, parseSizeMib } from './units.ts';
 
@@ -98,10 +99,12 @@ const parseStopAfter = within(parseDurationMs, 10_000, 7 * day, '10s to 7d, or n
 const signal = z.enum(['TERM', 'INT', 'HUP', 'QUIT', 'USR1', 'USR2', 'KILL']);
 
 /** Devices are whole, or a part of one device in thousandths. */
+const deviceRule =
+  'must be a whole number from 1 to 4096, or a part of one device in thousandths (0.001 to 0.999)';
 const deviceCount = z
-  .number()
+  .number({ error: deviceRule })
   .refine((n) => (n >= 1 ? Number.isInteger(n) && n <= 4096 : n > 0 && inThousandths(n)), {
-    message: 'must be a whole number from 1 to 4096, or a part of one device in thousandths (0.001 to 0.999)',
+    message: deviceRule,
   });
 
 const cores = z
@@ -174,6 +177,14 @@ const command = z
   .max(4096)
   .superRefine((words, context) => {
     if (words[0] === '') context.addIssue({ code: 'custom', message: 'must start with a program' });
+    const script = inlineScript(words);
+    const crlf = script === null ? null : crlfLine(words[script] ?? '');
+    if (script !== null && crlf !== null)
+      context.addIssue({
+        code: 'custom',
+        path: [script],
+        message: `line ${crlf} ends with CRLF, and a shell takes the CR for a part of the command; end lines with LF alone`,
+      });
     let total = 0;
     for (const [i, word] of words.entries()) {
       const bytes = utf8Bytes(word);
@@ -225,10 +236,13 @@ const labelRule = z
     notIn: z.array(labelValue).min(1).max(64).optional().meta({ description: 'the values it must not have' }),
     exists: z.boolean().optional().meta({ description: 'whether a node must have the label' }),
   })
-  .refine(
-    (rule) => [rule.in, rule.notIn, rule.exists].filter((part) => part !== undefined).length === 1,
-    'must have exactly one of in, notIn, exists',
-  );
+  .superRefine((rule, context) => {
+    const given = (['in', 'notIn', 'exists'] as const).filter((part) => rule[part] !== undefined);
+    if (given.length === 1) return;
+    // Several contradict each other, and each is told; none is told of the rule.
+    for (const path of given.length === 0 ? [[]] : given.map((part) => [part]))
+      context.addIssue({ code: 'custom', path, message: 'must have exactly one of in, notIn, exists' });
+  });
 
 const preference = z.strictObject({
   ...labelRule.shape,
