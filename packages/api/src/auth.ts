@@ -1,11 +1,12 @@
 // Who is asking. A bearer token in the Authorization header, and nothing else: a token in a URL ends up in logs and
 // histories, so it is refused even when it is right. Every refusal has the same text, so that it tells nothing about
 // which part was wrong. Looked-up tokens are remembered for at most 5 s; that bounds how long a revoked one lives.
+import { unescape as decoded } from 'node:querystring';
 import { projectCovers, type Role, type TokenId } from '@muster/model';
 import type { Store, TokenRow } from '@muster/store';
 import { type RefusedError, refuse } from './problem.ts';
 import type { Buckets } from './rate-limit.ts';
-import { hashOf, isSecret } from './token-text.ts';
+import { hashOf, isSecret, secretStart } from './token-text.ts';
 
 export interface Caller {
   readonly token: TokenId;
@@ -119,9 +120,13 @@ function callerOf(row: TokenRow, hash: string): Caller {
   return { token, hash, name, principal, role, project, expiresMs };
 }
 
+/** Also when it is written with escapes: a log or history that decodes it would have it all the same. */
 function urlCarriesToken(url: string): boolean {
-  const query = url.indexOf('?');
-  return url.includes('mst_') || (query >= 0 && /[?&](access_token|token|api_key)=/i.test(url.slice(query)));
+  const text = url.includes('%') ? decoded(url) : url;
+  const query = text.indexOf('?');
+  return (
+    secretStart.test(text) || (query >= 0 && /[?&](access_token|token|api_key)=/i.test(text.slice(query)))
+  );
 }
 
 export function unauthenticated(): RefusedError {

@@ -3,8 +3,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from './routes.ts';
-import { aJob, openWorld, type World } from './testing/world.ts';
-import { mintSecret, secretHash } from './token-text.ts';
+import { type Ask, aJob, openWorld, type World } from './testing/world.ts';
+import { mintSecret } from './token-text.ts';
 
 const callers = ['nobody', 'other tenant', 'viewer', 'member', 'admin', 'operator'] as const;
 type CallerKind = (typeof callers)[number];
@@ -163,17 +163,25 @@ describe.each(Object.entries(table))('%s', (name, row) => {
 });
 
 test('what one may not see reads like what does not exist, and like an id of another kind', async () => {
-  const { job, node } = await fixture();
+  const { job, node, token } = await fixture();
   const other = tokens['other tenant'] as string;
-  const missing = `${job.slice(0, -2)}00`;
-  for (const tail of ['', '/why', '/logs']) {
+  const random = `${job.slice(0, -2)}00`;
+  type Asking = readonly [method: 'GET' | 'POST' | 'DELETE', url: (id: string) => string, theirs: string];
+  const requests: readonly Asking[] = [
+    ...['', '/why', '/logs'].map((tail): Asking => ['GET', (id) => `/v1/jobs/${id}${tail}`, job]),
+    ...['cancel', 'hold', 'release'].map((act): Asking => ['POST', (id) => `/v1/jobs/${id}/${act}`, job]),
+    ['GET', (id) => `/v1/events?job=${id}`, job],
+    ['DELETE', (id) => `/v1/tokens/${id}`, token],
+  ];
+  for (const [method, url, theirs] of requests) {
     const answers = await Promise.all(
-      [job, missing, node].map(async (id) => {
-        const answer = await world.ask('GET', `/v1/jobs/${id}${tail}`, { token: other });
-        return answer.body.replaceAll(id, 'ID');
+      [theirs, random, node, 'x'].map(async (id) => {
+        const { statusCode, body } = await world.ask(method, url(id), { token: other });
+        return `${statusCode} ${body.replace(JSON.stringify(id).slice(1, -1), 'ID')}`;
       }),
     );
-    expect(new Set(answers).size).toBe(1);
+    expect(new Set(answers), url('ID')).toEqual(new Set([answers[0]]));
+    expect(answers[0]).toMatch(/^404 /);
   }
 });
 
@@ -219,18 +227,80 @@ test('a batch item for a project outside the scope is refused like an unknown pr
   );
 });
 
-test('a token of a hash that is known but in another form is nobody', async () => {
-  const token = mintSecret('mst', (bytes) => new Uint8Array(bytes).fill(7));
-  expect(secretHash('mst', token)).not.toBeNull();
-  for (const headers of [
-    { authorization: `bearer ${token}` },
-    { authorization: token },
-    { authorization: `Basic ${token}` },
-    { authorization: `Bearer ${token}` },
-    { authorization: 'Bearer eyJhbGciOiJub25lIn0.e30.' },
-  ]) {
-    const answer = await world.ask('GET', '/v1/whoami', { headers });
+describe('a token that is not good', () => {
+  const good = (): string => tokens.operator as string;
+  const bearer = (text: string) => ({ headers: { authorization: `Bearer ${text}` } });
+  const base64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const jwt = (alg: string, signature: string): string =>
+    `${base64({ alg, typ: 'JWT' })}.${base64({ sub: 'root', aud: 'elsewhere', exp: 1 })}.${signature}`;
+  const cases: Readonly<Record<string, () => Promise<{ url?: string; ask: Ask }>>> = {
+    none: async () => ({ ask: {} }),
+    expired: async () => ({
+      ask: bearer(await world.token('admin', null, { expiresMs: Date.now() - 1000 })),
+    }),
+    revoked: async () => {
+      const token = await world.token('admin', null);
+      const { token: id } = (await world.ask('GET', '/v1/whoami', { token })).json();
+      await world.ask('DELETE', `/v1/tokens/${id}`, { token: good() });
+      return { ask: bearer(token) };
+    },
+    'made up': async () => ({ ask: bearer(mintSecret('mst', (bytes) => new Uint8Array(bytes).fill(7))) }),
+    'with one character changed': async () => ({
+      ask: bearer(`${good().slice(0, -1)}${good().endsWith('A') ? 'B' : 'A'}`),
+    }),
+    'cut short': async () => ({ ask: bearer(good().slice(0, -1)) }),
+    'of another kind': async () => ({ ask: bearer(good().replace('mst_', 'mse_')) }),
+    'unsigned JWT': async () => ({ ask: bearer(jwt('none', '')) }),
+    'JWT signed with a public key': async () => ({ ask: bearer(jwt('HS256', 'c2ln')) }),
+    'JWT of another audience': async () => ({ ask: bearer(jwt('RS256', 'c2ln')) }),
+    'of 5 kB': async () => ({ ask: bearer('m'.repeat(5000)) }),
+    'of strange letters': async () => ({ ask: bearer('mst_é\xff') }),
+    empty: async () => ({ ask: { headers: { authorization: '' } } }),
+    'without its scheme': async () => ({ ask: { headers: { authorization: good() } } }),
+    'of another scheme': async () => ({ ask: { headers: { authorization: `Basic ${good()}` } } }),
+    'with its scheme in lower case': async () => ({
+      ask: { headers: { authorization: `bearer ${good()}` } },
+    }),
+    'in a cookie': async () => ({ ask: { headers: { cookie: `token=${good()}` } } }),
+    'in the query': async () => ({ url: `/v1/whoami?access_token=${good()}`, ask: {} }),
+    'in the query beside a good header': async () => ({
+      url: `/v1/whoami?token=${good()}`,
+      ask: { token: good() },
+    }),
+    'in the query under any name': async () => ({ url: `/v1/whoami?x=${good()}`, ask: { token: good() } }),
+    'in the path': async () => ({ url: `/v1/jobs/${good()}`, ask: { token: good() } }),
+    'in the path with an escape': async () => ({
+      url: `/v1/jobs/${good().replace('_', '%5F')}`,
+      ask: { token: good() },
+    }),
+  };
+
+  test.each(Object.entries(cases))('%s is 401 with the one text', async (_, make) => {
+    const { url = '/v1/whoami', ask } = await make();
+    const answer = await world.ask('GET', url, ask);
     expect(answer.statusCode).toBe(401);
-    expect(answer.headers['www-authenticate']).toContain('Bearer');
-  }
+    expect(answer.headers['www-authenticate']).toBe('Bearer realm="muster"');
+    expect(answer.json()).toEqual({
+      type: 'urn:muster:problem:unauthenticated',
+      title: 'Authentication is needed',
+      status: 401,
+      code: 'unauthenticated',
+      detail: 'send a valid API token as "Authorization: Bearer mst_..."',
+    });
+  });
+
+  test('and stands where an id belongs is in neither log nor audit', async () => {
+    const escaped = good().replace('_', '%5F');
+    for (const secret of [good(), escaped])
+      for (const ask of [{}, { token: good() }]) {
+        await world.ask('DELETE', `/v1/tokens/${secret}`, ask);
+        await world.ask('POST', `/v1/jobs/${secret}/cancel`, ask);
+      }
+    const entries = async () =>
+      (await world.store.auditSince(0, 10_000)).filter(({ target }) => target.startsWith('mst_'));
+    await expect.poll(async () => (await entries()).length).toBeGreaterThan(1);
+    const kept = JSON.stringify(await entries()) + world.logLines.join('');
+    expect(kept).not.toContain(good().slice(4, 20));
+    expect(kept).toContain('mst_...');
+  });
 });

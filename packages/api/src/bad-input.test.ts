@@ -1,6 +1,10 @@
 // The rows of the bad-input matrix that concern HTTP, against a whole server: a 4xx from the table with a place and what is
 // allowed, no stack, nothing written, and no body in the log.
+import { type ProblemCode, problemCodes } from '@muster/model';
+import type { PgStore } from '@muster/store';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { routes } from './routes.ts';
 import { type Ask, aJob, openWorld, type World } from './testing/world.ts';
 import { problemSchema } from './view-schemas.ts';
 
@@ -19,37 +23,68 @@ async function refusedSubmit(ask: Ask) {
   const before = await world.store.head();
   const answer = await world.ask('POST', '/v1/jobs', { token, ...ask });
   expect(answer.headers['content-type']).toContain('application/problem+json');
-  const problem = problemSchema.strict().parse(answer.json());
+  expect(await world.store.head()).toEqual(before);
+  return wellFormed(answer);
+}
+
+/** The form of every refusal: a stable code, places, clipped values, no stack. */
+function wellFormed(answer: { statusCode: number; body: string }) {
+  const problem = problemSchema.strict().parse(JSON.parse(answer.body));
+  expect(problemCodes[problem.code as ProblemCode]?.status).toBe(answer.statusCode);
   expect(problem.status).toBe(answer.statusCode);
   expect(answer.body).not.toContain('    at ');
-  expect(await world.store.head()).toEqual(before);
+  expect(problem.detail.length).toBeLessThan(600);
+  for (const { path, value } of problem.errors ?? []) {
+    expect(path === '' || path.startsWith('/'), path).toBe(true);
+    expect((value ?? '').length).toBeLessThanOrEqual(80);
+  }
   return problem;
 }
 
-type Case = readonly [name: string, body: string | Buffer, status: number, code: string, says: string];
+type Case = readonly [
+  name: string,
+  body: string | Buffer,
+  status: number,
+  code: string,
+  says: string,
+  path?: string,
+];
 const forms: readonly Case[] = [
   ['not JSON', 'hello', 400, 'bad-json', 'not JSON'],
   ['empty', '', 400, 'bad-json', 'empty'],
   ['byte order mark', '\ufeff{}', 400, 'bad-json', 'byte order mark'],
   ['NaN', '{"priority":NaN}', 400, 'bad-json', 'not JSON'],
-  ['duplicate key', '{"command":["a"],"command":["b"]}', 400, 'bad-json', '/command'],
+  ['Infinity', '{"priority":-Infinity}', 400, 'bad-json', 'not JSON'],
+  ['duplicate key', '{"command":["a"],"command":["b"]}', 400, 'bad-json', '"/command" twice', '/command'],
   ['too large', JSON.stringify({ title: 'x'.repeat(300_000) }), 413, 'too-large', 'at most 262144 bytes'],
   ['depth 1,000', '['.repeat(1000) + ']'.repeat(1000), 400, 'bad-json', 'deeper than 64'],
   ['invalid UTF-8', Buffer.from([0x7b, 0xc3, 0x28, 0x7d]), 400, 'bad-json', 'UTF-8'],
-  ['NUL', '{"command":["a\\u0000b"]}', 400, 'bad-json', '/command/0'],
-  ['lone surrogate', '{"title":"\\ud800"}', 400, 'bad-json', '/title'],
+  ['NUL as it is', '{"command":["a\0b"]}', 400, 'bad-json', 'not JSON'],
+  ['NUL', '{"command":["a\\u0000b"]}', 400, 'bad-json', 'NUL character', '/command/0'],
+  ['lone surrogate', '{"title":"\\ud800"}', 400, 'bad-json', 'surrogate', '/title'],
   ['an array', '[]', 422, 'invalid-field', 'the body'],
   ['a string', '"x"', 422, 'invalid-field', 'the body'],
   ['null', 'null', 422, 'invalid-field', 'the body'],
-  ['unknown field', '{"command":["a"],"comand":1}', 422, 'unknown-field', 'did you mean "command"'],
-  ['__proto__', '{"command":["a"],"__proto__":{"x":1}}', 422, 'unknown-field', '__proto__'],
-  ['constructor', '{"command":["a"],"constructor":{}}', 422, 'unknown-field', 'constructor'],
+  [
+    'unknown field',
+    '{"command":["a"],"comand":1}',
+    422,
+    'unknown-field',
+    'did you mean "command"',
+    '/comand',
+  ],
+  ['next version', '{"apiVersion":"v2","command":["a"]}', 422, 'unknown-field', 'apiVersion', '/apiVersion'],
+  ['__proto__', '{"command":["a"],"__proto__":{"x":1}}', 422, 'unknown-field', '__proto__', '/__proto__'],
+  ['constructor', '{"command":["a"],"constructor":{}}', 422, 'unknown-field', 'constructor', '/constructor'],
 ];
 
-test.each(forms)('%s is refused', async (_name, raw, status, code, says) => {
+test.each(forms.map((row) => [row[0], row] as const))('%s is refused', async (_name, row) => {
+  const [, raw, status, code, says, path] = row;
   const problem = await refusedSubmit({ raw });
   expect(problem).toMatchObject({ status, code });
   expect(problem.detail).toContain(says);
+  if (path !== undefined) expect(problem.errors?.map((error) => error.path)).toEqual([path]);
+  expect(({} as Record<string, unknown>).x).toBeUndefined();
 });
 
 type Field = readonly [name: string, spec: object, path: string, code?: string];
@@ -80,11 +115,20 @@ const fields: readonly Field[] = [
     'a\u202eb',
     'аdmin',
     'A',
+    '"'.repeat(300),
   ].map((name): Field => [`name ${JSON.stringify(name).slice(0, 20)}`, { name }, '/name']),
   ['env MUSTER_X', { env: { MUSTER_X: '1' } }, '/env/MUSTER_X'],
   ['env SLURM_X', { env: { SLURM_X: '1' } }, '/env/SLURM_X'],
   ['env SBATCH_X', { env: { SBATCH_X: '1' } }, '/env/SBATCH_X'],
   ['env of 200 kB', { env: { A: 'x'.repeat(200_000) } }, '/env'],
+  ['CRLF in a script', { command: ['sh', '-c', '#!/bin/sh\r\n#SBATCH --gpus=8\r\ntrue\r\n'] }, '/command/2'],
+  ['a deadline in the past', { deadline: '2020-01-01T00:00:00Z' }, '/deadline', 'unsupported-field'],
+  [
+    'a dependency on a foreign job, or in a circle',
+    { dependencies: [{ job: 'job_000000000000000000' }] },
+    '/dependencies',
+    'unsupported-field',
+  ],
   ['deadline 2026-02-30', { deadline: '2026-02-30T00:00:00Z' }, '/deadline'],
   ['deadline without zone', { deadline: '2026-02-20T00:00:00' }, '/deadline'],
   ['deadline in the year 9999', { deadline: '9999-01-01T00:00:00Z' }, '/deadline'],
@@ -99,7 +143,32 @@ test.each(fields.map((row) => [row[0], row] as const))('%s is refused at its pla
   const problem = await refusedSubmit({ body: { ...aJob, ...extra } });
   expect(problem).toMatchObject({ status: 422, code });
   expect(problem.errors?.[0]?.path.startsWith(path), JSON.stringify(problem)).toBe(true);
-  for (const { value } of problem.errors ?? []) expect((value ?? '').length).toBeLessThanOrEqual(80);
+});
+
+const pinned = (cluster: string) => ({ label: 'cluster', in: [cluster] });
+test.each([
+  ['min above max', { tasks: { min: 3, max: 2 } }, ['/tasks/min', '/tasks/max']],
+  ['two clusters pinned', { constraints: [pinned('a'), pinned('b')] }, ['/constraints/0', '/constraints/1']],
+  ['tasks beside groups', { tasks: 2, groups: [{}] }, ['/tasks', '/groups']],
+  [
+    'two conditions in a rule',
+    { constraints: [{ ...pinned('a'), exists: false }] },
+    ['/constraints/0/in', '/constraints/0/exists'],
+  ],
+])('%s is refused with both paths', async (_name, extra, paths) => {
+  const problem = await refusedSubmit({ body: { ...aJob, ...extra } });
+  expect(problem).toMatchObject({ status: 422, code: 'invalid-field' });
+  expect(problem.errors?.map(({ path }) => path)).toEqual(paths);
+});
+
+test('2 MB of variables are beyond every cap', async () => {
+  const env = Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`V${i}`, 'x'.repeat(1000)]));
+  expect(await refusedSubmit({ body: { ...aJob, env } })).toMatchObject({ status: 413, code: 'too-large' });
+});
+
+test('a project that nobody has is named, however long it is', async () => {
+  const project = Array(8).fill('p'.repeat(63)).join('/');
+  expect(await refusedSubmit({ body: { ...aJob, project } })).toMatchObject({ code: 'unknown-project' });
 });
 
 test('numbers that JSON cannot hold exactly are refused or harmless', async () => {
@@ -161,7 +230,10 @@ describe('requests around the body', () => {
     await bad('state=queued,flying');
     await bad(`name=${'x'.repeat(5000)}`);
     await bad('name=(a+)%2B$');
-    await bad('__proto__=1');
+    for (const query of ['__proto__=1', 'constructor=1', '__proto__[x]=1']) await bad(query);
+    for (const query of ['submittedBy=%00', 'name=a%00', 'submittedBy=a%00b', 'cursor=%00', '%00=1'])
+      expect(await bad(query)).toContain('NUL');
+    await bad(`submittedBy=${'x'.repeat(5000)}`);
     expect((await world.ask('GET', '/v1/jobs?limit=1000000000', { token })).statusCode).toBe(200);
   });
 
@@ -177,6 +249,14 @@ describe('requests around the body', () => {
     // A good cursor of another list is none of this one.
     expect((await world.ask('GET', `/v1/nodes?cursor=${next}`, { token })).json().code).toBe('bad-cursor');
     expect((await world.ask('GET', `/v1/jobs?cursor=${next}`, { token })).statusCode).toBe(200);
+  });
+
+  test('a cursor from before a restore is 400', async () => {
+    const { next } = (await world.ask('GET', '/v1/jobs?limit=1', { token })).json();
+    await (world.store as PgStore).newLogId();
+    world.clock.aheadMs += 2000;
+    expect((await world.ask('GET', `/v1/jobs?cursor=${next}`, { token })).json().code).toBe('bad-cursor');
+    world.clock.aheadMs -= 2000;
   });
 
   test('an idempotency key has a grammar', async () => {
@@ -214,9 +294,79 @@ test('no line of the log has a body or a token in it', async () => {
   expect(log).not.toContain(token.slice(4, 20));
 });
 
-test('a token in the URL is 401 even when it is right, and even beside a right header', async () => {
-  for (const url of [`/v1/whoami?access_token=${token}`, `/v1/whoami?x=${token}`, `/v1/jobs/${token}`])
-    for (const ask of [{}, { token }]) expect((await world.ask('GET', url, ask)).statusCode).toBe(401);
+describe('every boundary', () => {
+  const odd = [
+    '%00',
+    '..%2f..',
+    "'--",
+    '%F0%9F%98%80',
+    '%ED%A0%80',
+    'x'.repeat(199),
+    '-1',
+    'job_',
+    '__proto__',
+  ];
+  const served = routes.filter(({ path }) => path !== '/v1/agents/connect');
+
+  test('takes any id and any query without breaking', async () => {
+    for (const { method, path, body } of served)
+      for (const id of odd) {
+        const url = path.replace(/:\w+/g, id);
+        const ask = { token, ...(body ? { body: {} } : {}) };
+        const answers = [await world.ask(method, url, ask)];
+        if (method === 'GET')
+          for (const name of ['limit', 'cursor', 'after', 'job', 'rank', 'offset', 'name', id])
+            answers.push(await world.ask(method, `${url}?${name}=${id}`, ask));
+        for (const answer of answers) {
+          expect(answer.statusCode, `${method} ${url}: ${answer.body}`).toBeLessThan(500);
+          if (answer.statusCode >= 400) wellFormed(answer);
+        }
+      }
+  });
+
+  test('takes any JSON without breaking, and says what is wrong with it', async () => {
+    const posts = served.filter(({ body }) => body !== null);
+    const near = fc.dictionary(
+      fc.constantFrom(
+        'command',
+        'jobs',
+        'spec',
+        'name',
+        'path',
+        'role',
+        'token',
+        'publicKey',
+        'reason',
+        'uses',
+      ),
+      fc.oneof(
+        fc.jsonValue({ maxDepth: 3 }),
+        fc.constant(['true']),
+        fc.constant([{ spec: { command: ['x'] } }]),
+      ),
+      { maxKeys: 5 },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...posts), fc.oneof(near, fc.jsonValue()), async ({ path }, body) => {
+        const answer = await world.ask('POST', path.replace(/:\w+/g, 'nothing'), { token, body });
+        expect(answer.statusCode, answer.body).toBeLessThan(500);
+        if (answer.statusCode >= 400) wellFormed(answer);
+      }),
+      { numRuns: 300 },
+    );
+  }, 60_000);
+
+  test('of a batch tells an item’s problems as briefly as any other', async () => {
+    const jobs = [
+      { ['k'.repeat(100_000)]: 1, spec: {} },
+      { key: 'a b', spec: {} },
+      { hold: 'x'.repeat(500), spec: {} },
+    ];
+    const answer = await world.ask('POST', '/v1/jobs/batch', { token, body: { jobs } });
+    for (const { problem } of answer.json().items)
+      wellFormed({ statusCode: problem.status, body: JSON.stringify(problem) });
+    expect(answer.json().items[1].problem.errors[0]).toMatchObject({ path: '/key', value: '"a b"' });
+  });
 });
 
 test('a bug is 500 with a request id and nothing else', async () => {

@@ -2,7 +2,7 @@
 // neighbours. Parsing thousands of specs takes a while, so it lets other requests in between.
 import { setImmediate } from 'node:timers/promises';
 import type { BatchItemView, FieldProblem } from '@muster/model';
-import { jobSpecSchema } from '@muster/model';
+import { jobSpecSchema, pointer, shown } from '@muster/model';
 import type { Submit } from '@muster/store';
 import * as z from 'zod';
 import type { Caller } from './auth.ts';
@@ -121,19 +121,21 @@ type Item =
 
 function checkItem(job: unknown): Item {
   if (job === null || typeof job !== 'object' || Array.isArray(job))
-    return wrong('', 'must be {key, hold, spec}');
+    return wrong('invalid-field', [], 'must be {key, hold, spec}', job);
   const { key = null, hold = false, spec } = job as Record<string, unknown>;
   for (const name in job)
-    if (!itemKeys.includes(name)) return wrong(`/${name}`, `unknown field; there are ${itemKeys.join(', ')}`);
-  if (key !== null && !(typeof key === 'string' && isKey(key))) return wrong('/key', keyRule);
-  if (typeof hold !== 'boolean') return wrong('/hold', 'must be true or false');
-  if (spec === undefined) return wrong('/spec', 'is required: the job spec');
+    if (!itemKeys.includes(name))
+      return wrong('unknown-field', [name], `unknown field; there are ${itemKeys.join(', ')}`);
+  if (key !== null && !(typeof key === 'string' && isKey(key)))
+    return wrong('invalid-field', ['key'], keyRule, key);
+  if (typeof hold !== 'boolean') return wrong('invalid-field', ['hold'], 'must be true or false', hold);
+  if (spec === undefined) return wrong('invalid-field', ['spec'], 'is required: the job spec');
   return { ok: true, key, held: hold, spec };
 }
 
-function wrong(path: string, message: string): Item {
-  const code = message.startsWith('unknown field') ? 'unknown-field' : 'invalid-field';
-  const errors: FieldProblem[] = [{ code, path, message, value: null }];
+function wrong(code: FieldProblem['code'], at: readonly string[], message: string, value?: unknown): Item {
+  const path = pointer(at);
+  const errors: FieldProblem[] = [{ code, path, message, value: shown(value) }];
   return { ok: false, refused: { code, detail: `${path || 'the item'}: ${message}`, errors } };
 }
 

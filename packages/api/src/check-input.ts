@@ -1,6 +1,6 @@
 // Queries and bodies against their strict schemas, with the errors in our form: pointer, clipped value, what is allowed, and
 // the nearest known name for an unknown one.
-import { fieldProblems } from '@muster/model';
+import { type FieldProblem, fieldProblems, pointer, shown } from '@muster/model';
 import * as z from 'zod';
 import { fieldRefusal, fieldSummary, refuse } from './problem.ts';
 
@@ -30,10 +30,22 @@ function isEmpty(query: object): boolean {
 }
 
 function parseQuery(schema: z.ZodObject | null, query: object): unknown {
-  const parsed = (schema ?? noQuery).safeParse(query);
-  if (parsed.success) return parsed.data;
-  const problems = fieldProblems(parsed.error, query, schema ?? noQuery);
+  const problems = nulProblems(query);
+  if (problems.length === 0) {
+    const parsed = (schema ?? noQuery).safeParse(query);
+    if (parsed.success) return parsed.data;
+    problems.push(...fieldProblems(parsed.error, query, schema ?? noQuery));
+  }
   throw refuse('bad-request', fieldSummary(problems).detail, { errors: problems });
+}
+
+/** No name or text of ours has one, and the database takes none. */
+function nulProblems(query: object): FieldProblem[] {
+  return Object.entries(query).flatMap(([name, value]) => {
+    if (![name, value].join('').includes('\0')) return [];
+    const message = 'must not contain a NUL character';
+    return [{ code: 'invalid-field' as const, path: pointer([name]), message, value: shown(value) }];
+  });
 }
 
 const maxPage = 1000;

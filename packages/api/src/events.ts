@@ -19,7 +19,7 @@ const query = z.strictObject({
   after: position.meta({
     description: 'a position `<log id>.<sequence>`, or 0 for the beginning; a stream without one starts now',
   }),
-  cursor: position.meta({ description: 'the same as `after`' }),
+  cursor: position.meta({ description: 'where the page before ended: its `next`; goes before `after`' }),
   job: z.string().max(64).optional().meta({ description: 'only events of this job' }),
   limit: limitParam,
 });
@@ -40,7 +40,7 @@ export const listEvents = route({
     const job = await jobFilter(api, caller, query.job);
     const head = await api.store.head();
     const live = wantsStream(request);
-    const asked = (live ? header(call, 'last-event-id') : null) ?? query.after ?? query.cursor;
+    const asked = (live ? header(call, 'last-event-id') : null) ?? query.cursor ?? query.after;
     const after = asked === undefined ? (live ? head.sequence : head.first - 1) : readPosition(asked, head);
     if (live) {
       await tail(api, call, head.logId, after, job);

@@ -3,9 +3,9 @@
 // measures depth and counts keys before parsing, and a walk of the parsed value counts them again: fewer means one was
 // written twice. The slow, exact looks happen only for bodies that are going to be refused or contain escapes.
 import { isUtf8 } from 'node:buffer';
-import { clip, pointer } from '@muster/model';
+import { clip, pointer, shown } from '@muster/model';
 import { duplicateKey } from './json-duplicate.ts';
-import { refuse } from './problem.ts';
+import { type RefusedError, refuse } from './problem.ts';
 
 const maxDepth = 64;
 const quote = 0x22;
@@ -23,8 +23,8 @@ export function parseJsonBody(bytes: Buffer): unknown {
   const careful = bytes.includes('\\u') || bytes.includes('__proto__') || bytes.includes('constructor');
   const keysRead = careful ? inspect(value, []) : countKeys(value);
   if (keysRead !== keysWritten) {
-    const path = duplicateKey(text);
-    throw refuse('bad-json', `the body names ${path ? `"${clip(path)}"` : 'a field'} twice`);
+    const at = duplicateKey(text) ?? [];
+    throw badPlace(at, `the body names "${clip(pointer(at))}" twice`, undefined);
   }
   return value;
 }
@@ -109,6 +109,12 @@ function inspect(value: unknown, path: readonly (string | number)[]): number {
 
 function checkText(text: string, path: readonly (string | number)[]): void {
   const where = clip(pointer(path)) || 'the body';
-  if (text.includes('\0')) throw refuse('bad-json', `${where} contains a NUL character`);
-  if (!text.isWellFormed()) throw refuse('bad-json', `${where} contains half of a surrogate pair`);
+  if (text.includes('\0')) throw badPlace(path, `${where} contains a NUL character`, text);
+  if (!text.isWellFormed()) throw badPlace(path, `${where} contains half of a surrogate pair`, text);
+}
+
+/** Bad JSON whose place is known. */
+function badPlace(at: readonly (string | number)[], message: string, value: unknown): RefusedError {
+  const error = { code: 'invalid-field' as const, path: pointer(at), message, value: shown(value) };
+  return refuse('bad-json', message, { errors: [error] });
 }

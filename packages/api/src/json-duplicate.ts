@@ -7,8 +7,8 @@ interface Frame {
   index: number;
 }
 
-/** JSON pointer of the repeated key, or null when there is none. */
-export function duplicateKey(text: string): string | null {
+/** Where the repeated key is, or null when there is none. */
+export function duplicateKey(text: string): (string | number)[] | null {
   const frames: Frame[] = [];
   let expectKey = false;
   for (let i = 0; i < text.length; i++) {
@@ -52,6 +52,6 @@ function stringEnd(text: string, start: number): number {
   return i;
 }
 
-function pathOf(frames: readonly Frame[]): string {
-  return frames.map((frame) => `/${frame.keys ? frame.name : frame.index}`).join('');
+function pathOf(frames: readonly Frame[]): (string | number)[] {
+  return frames.map((frame) => (frame.keys ? frame.name : frame.index));
 }

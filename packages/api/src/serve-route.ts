@@ -6,6 +6,7 @@ import { checkBody, checkQuery } from './check-input.ts';
 import { type Api, defaultRateLimit } from './deps.ts';
 import { refuse } from './problem.ts';
 import { type Answer, type Call, type Route, streamed } from './route.ts';
+import { withoutSecrets } from './token-text.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -135,7 +136,8 @@ function auditRequest(api: Api, route: Route, request: FastifyRequest, outcome: 
     who: request.caller?.principal ?? 'nobody',
     from: request.ip,
     action: route.id,
-    target: request.target ?? params.join(' ').slice(0, 200),
+    // A token pasted where an id belongs is refused, and must not stay behind in the audit.
+    target: withoutSecrets(request.target ?? params.join(' ')).slice(0, 200),
     outcome,
     detail: request.caller ? { token: request.caller.token } : {},
   });

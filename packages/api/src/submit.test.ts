@@ -65,6 +65,22 @@ test('twenty submits of one key at once make exactly one job', async () => {
   expect((await world.store.head()).sequence).toBe(before.sequence + 1);
 });
 
+test('one key with two bodies at once is one job, and whoever came second is told which', async () => {
+  for (let round = 0; round < 5; round++) {
+    const key = { 'idempotency-key': `two-${round}` };
+    const before = await world.store.head();
+    const answers = await Promise.all([0, 1, 2, 3].map((priority) => submit({ ...aJob, priority }, key)));
+    const made = answers.filter((answer) => answer.statusCode === 201);
+    expect(made).toHaveLength(1);
+    for (const answer of answers) {
+      if (answer === made[0]) continue;
+      expect(answer.json()).toMatchObject({ status: 409, code: 'key-reused' });
+      expect(answer.json().detail).toContain(made[0]?.json().id);
+    }
+    expect((await world.store.head()).sequence).toBe(before.sequence + 1);
+  }
+});
+
 test('keys are the principal’s own: another token may use the same one', async () => {
   const other = await world.token('member', 'team', { name: 'bob' });
   const headers = { 'idempotency-key': 'mine' };

@@ -10,6 +10,7 @@ import {
   type ProblemCode,
   parseSpec,
   type SpecDefaults,
+  shown,
   tierNamed,
 } from '@muster/model';
 import type { Submit, SubmitRefusal } from '@muster/store';
@@ -60,8 +61,8 @@ export function checkSpec(
 }
 
 function unknownProject(project: string): Refused {
-  const message = `there is no project "${project}" for this token`;
-  const field = { code: 'invalid-field' as const, path: '/project', message, value: project };
+  const message = `there is no project "${clip(project)}" for this token`;
+  const field = { code: 'invalid-field' as const, path: '/project', message, value: shown(project) };
   return { code: 'unknown-project', detail: message, errors: [field] };
 }
 
@@ -69,7 +70,7 @@ function unknownTier(tier: string, { policy }: TenancyView): Refused {
   const names = policy.tiers.map(({ name }) => name);
   const near = nearest(tier, names);
   const message = `there is no tier "${tier}"; ${near ? `did you mean "${near}"? ` : ''}tiers are ${names.join(', ')}`;
-  const field = { code: 'invalid-field' as const, path: '/tier', message, value: tier };
+  const field = { code: 'invalid-field' as const, path: '/tier', message, value: shown(tier) };
   return { code: 'unknown-tier', detail: message, errors: [field] };
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { mintSecret, secretHash } from './token-text.ts';
+import { mintSecret, secretHash, withoutSecrets } from './token-text.ts';
 
 test('a minted token has its form, and its hash is not the token', () => {
   const text = mintSecret('mst', randomBytes);
@@ -18,4 +18,10 @@ test('one changed character is refused without a lookup', () => {
   }
   for (const wrong of ['', 'mst_', text.slice(0, -1), `${text}A`, ` ${text}`, text.toUpperCase()])
     expect(secretHash('mst', wrong)).toBeNull();
+});
+
+test('a text to be kept loses its secrets and nothing else', () => {
+  const [token, enrolment] = [mintSecret('mst', randomBytes), mintSecret('mse', randomBytes)];
+  expect(withoutSecrets(`a ${token},b/${enrolment} c`)).toBe('a mst_...,b/mse_... c');
+  expect(withoutSecrets('tok_1 bot viewer (all projects)')).toBe('tok_1 bot viewer (all projects)');
 });

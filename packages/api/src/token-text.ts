@@ -9,6 +9,14 @@ export type SecretKind = 'mst' | 'mse';
 const secretBytes = 32;
 const pattern = /^(mst|mse)_([A-Za-z0-9_-]{43})([A-Za-z0-9_-]{6})$/;
 
+/** How every secret starts, wherever it stands. */
+export const secretStart = /ms[te]_/;
+
+/** A text that people wrote, fit to be kept: whatever looks like a secret is cut off after its start. */
+export function withoutSecrets(text: string): string {
+  return text.replace(/(ms[te]_)[\w-]+/g, '$1...');
+}
+
 /** `mst` is an API token, `mse` an enrolment token. */
 export function mintSecret(kind: SecretKind, random: (bytes: number) => Uint8Array): string {
   const secret = Buffer.from(random(secretBytes)).toString('base64url');
