@@ -7,6 +7,7 @@ export interface Engine {
   readonly sequence: number;
   /** Events must come in order without gaps; one already applied is ignored. */
   apply(event: LogEvent): void;
+  /** The plan says the time it was made for, which never goes back: the latest this engine was asked about. */
   decide(nowMs: number): Plan;
   /** The full answer for one job, counts computed now; null for a job the engine does not know (ended or never seen). */
   explain(job: JobId, nowMs: number): Verdict | null;
@@ -14,6 +15,10 @@ export interface Engine {
   consider(request: JobRequest, nowMs: number): Verdict;
   /** An independent copy. */
   fork(): Engine;
+  /** Forgets what was told and tried, so that the next plan is that of an engine loaded from these rows: a new life. */
+  forget(): void;
+  /** The logical state as rows: loading them gives an engine of the same state hash. */
+  rows(): EngineRows;
   /** Equal for equal states, however they came about: rebuilt = live. */
   stateHash(): string;
 }

@@ -1,3 +1,4 @@
 export * from './engine.ts';
 export { loadEngine } from './load.ts';
+export { decideAgain, type ReplayInput } from './replay.ts';
 export { engineVersion } from './version.ts';

@@ -6,7 +6,8 @@ import { consider, explain } from './explain.ts';
 import { held, placed } from './jobs.ts';
 import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
-import { copyState, emptyState, type State, startRun } from './state.ts';
+import { rowsOf } from './rows.ts';
+import { copyState, emptyState, forget, type State, startRun } from './state.ts';
 import { stateHash } from './state-hash.ts';
 
 export function loadEngine(rows: EngineRows): Engine {
@@ -52,6 +53,8 @@ function engineOf(state: State): Engine {
     explain: (job: JobId, nowMs: number): Verdict | null => explain(state, job, nowMs),
     consider: (request: JobRequest, nowMs: number): Verdict => consider(state, request, nowMs),
     fork: (): Engine => engineOf(copyState(state)),
+    forget: (): void => forget(state),
+    rows: (): EngineRows => rowsOf(state),
     stateHash: (): string => stateHash(state),
   };
 }

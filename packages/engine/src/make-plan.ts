@@ -36,7 +36,8 @@ export function decide(state: State, nowMs: number): Plan {
   const reasons = judge(state, pass);
   const plan = {
     sequence: state.sequence,
-    nowMs,
+    // A question may have asked about a later time; jobs that were due then are due now.
+    nowMs: state.clockMs,
     policyVersion: state.policyVersion,
     engineVersion,
     units,

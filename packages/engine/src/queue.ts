@@ -153,6 +153,18 @@ export class Queue {
     for (const shape of this.shapes.all()) this.reopen(shape);
   }
 
+  /** Nothing was told to anybody, and everything is worth a try. */
+  forget(): void {
+    this.fresh.clear();
+    for (const entry of this.entries) {
+      if (!entry) continue;
+      entry.told = null;
+      if (entry.jobs.size > 0) this.fresh.add(entry);
+    }
+    for (const shape of this.shapes.all()) shape.told = null;
+    this.reopenAll();
+  }
+
   /** A shape for a question, not kept. */
   shapeFor(demand: JobDemand): Shape {
     return makeShape(-1, '', demand, new SortedInts(this.compareEntries));

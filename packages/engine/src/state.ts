@@ -56,6 +56,14 @@ export function copyState(state: State): State {
   };
 }
 
+/** Drops everything that a state loaded from the same rows would not have: what was told, what was tried in vain. */
+export function forget(state: State): void {
+  state.queue.forget();
+  state.freed.clear();
+  state.touched = true;
+  state.nodesChanged = true;
+}
+
 /** A run takes what its tasks say. `strict` refuses more than is free; rows may hold more after an inventory shrank. */
 export function startRun(state: State, run: RunFacts, strict: boolean): void {
   invariant(!state.runs.has(run.run), `run ${run.run} is planned twice`);

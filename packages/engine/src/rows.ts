@@ -1,0 +1,55 @@
+// The engine's logical state as rows: what `loadEngine` makes the same engine of, by state hash, at any point. It is the
+// form of a snapshot, and where a replay starts. What the engine does not keep (a job's name, when its attempt started)
+// is not in them: these rows are for engines, not for people.
+import { type EngineRows, type NodeFacts, runId } from '@muster/model';
+import { held, queued } from './jobs.ts';
+import { compareText } from './order.ts';
+import type { State } from './state.ts';
+
+type JobRow = EngineRows['jobs'][number];
+
+export function rowsOf(state: State): EngineRows {
+  const { sequence, policyVersion, policy, jobs, fleets, runs } = state;
+  const nodes: NodeFacts[] = [];
+  for (const slot of fleets.live.slots.values()) {
+    const facts = fleets.live.facts[slot]!;
+    if (facts.state !== 'removed') nodes.push(facts);
+  }
+  const rows: JobRow[] = [];
+  for (const slot of jobs.slots.values()) rows.push(jobRow(state, slot));
+  return {
+    sequence,
+    policyVersion,
+    policy,
+    nodes: nodes.sort((a, b) => compareText(a.node, b.node)),
+    jobs: rows.sort((a, b) => a.submittedSequence - b.submittedSequence || compareText(a.job, b.job)),
+    runs: [...runs.values()].sort((a, b) => compareText(a.run, b.run)),
+  };
+}
+
+function jobRow(state: State, slot: number): JobRow {
+  const { jobs, queue } = state;
+  const { project, tier, priority, shape } = queue.entryOf(slot);
+  return {
+    job: jobs.ids[slot]!,
+    version: jobs.version[slot]!,
+    name: '',
+    project,
+    tier,
+    priority,
+    demand: shape.demand,
+    submittedMs: 0,
+    submittedSequence: jobs.submitted[slot]!,
+    state: jobState(state, slot),
+  };
+}
+
+function jobState({ jobs }: State, slot: number): JobRow['state'] {
+  const attempt = jobs.attempt[slot]!;
+  const failures = jobs.failures(slot);
+  const avoid = jobs.avoid(slot);
+  const waiting = { attempt, failures, avoid, sinceMs: 0, notBeforeMs: jobs.notBeforeMs[slot]! };
+  if (jobs.state[slot] === queued) return { state: 'queued', ...waiting };
+  if (jobs.state[slot] === held) return { state: 'held', by: jobs.heldBy(slot) ?? '', ...waiting };
+  return { state: 'starting', attempt, failures, avoid, run: runId(jobs.ids[slot]!, attempt) };
+}
