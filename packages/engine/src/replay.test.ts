@@ -47,7 +47,7 @@ class LoggedWorld extends World {
   }
 }
 
-type LoggedStep = Step | { readonly do: 'refused' | 'life' | 'ask' };
+type LoggedStep = Step | { readonly do: 'refused' } | { readonly do: 'life' } | { readonly do: 'ask' };
 
 const arbitraryLoggedSteps: fc.Arbitrary<readonly LoggedStep[]> = arbitrarySteps.chain((steps) =>
   fc
