@@ -26,7 +26,10 @@ const idle = {
       cycles: 0,
       placements: 0,
     }),
-    agents: { connected: 0 } as Sources['control']['agents'],
+    agents: {
+      connected: 0,
+      refused: () => [{ code: 'bad-message', authenticated: true, count: 0 }],
+    } as unknown as Sources['control']['agents'],
   },
   openStreams: () => 0,
 } satisfies Sources;

@@ -36,8 +36,9 @@ async function agentSubject(): Promise<Subject> {
     }),
     observe: async (_session, items) => {
       observed.push(...items);
-      return true;
+      return { foreign: null };
     },
+    strike: () => {},
     ready: () => {},
     gone: () => {},
   };

@@ -2,7 +2,8 @@
 // the next connection until then. What happens within the same turn travels in one report.
 import type { Observation } from '@muster/model';
 
-const mostItems = 2000;
+/** With the longest of reasons they still fit into one message; a larger one would be refused, again and again. */
+const mostItems = 300;
 
 export type SendReport = (report: number, items: readonly Observation[]) => void;
 

@@ -2,7 +2,15 @@
 // connection lives elsewhere (supervisor, book, reports, epoch); a session can be dropped at any moment.
 
 import { join } from 'node:path';
-import { type AgentMessage, isRunId, maxReadBytes, type RunId, type ServerMessage } from '@muster/model';
+import {
+  type AgentMessage,
+  clip,
+  isRunId,
+  maxReadBytes,
+  maxReasonChars,
+  type RunId,
+  type ServerMessage,
+} from '@muster/model';
 import { Beats } from './beats.ts';
 import type { Connection } from './connection.ts';
 import type { Logger } from './options.ts';
@@ -110,7 +118,12 @@ export class Session {
       return { outcome: 'refused', detail: String(error) };
     });
     void done.then(({ outcome, detail }) => {
-      this.#connection.send({ type: 'done', outbox, outcome, detail: detail?.slice(0, 2000) ?? null });
+      this.#connection.send({
+        type: 'done',
+        outbox,
+        outcome,
+        detail: detail === null ? null : clip(detail, maxReasonChars),
+      });
     });
   }
 
@@ -130,7 +143,7 @@ export class Session {
     const { signal, graceMs, reason } = command;
     await this.#deps.link.stop(command.run, {
       class: command.class,
-      reason: { code: command.class, message: reason.slice(0, 2000) },
+      reason: { code: command.class, message: clip(reason, maxReasonChars) },
       how: { signal, graceMs },
     });
     return accepted;
@@ -144,7 +157,7 @@ export class Session {
     const { read, run, rank, offset, waitMs } = message;
     const answer = await this.#output(message).catch((error: unknown) => ({
       ...nothing,
-      error: String(error),
+      error: clip(String(error), maxReasonChars),
     }));
     this.#deps.log.debug({ run, rank, offset, waitMs, size: answer.size }, 'read output');
     this.#connection.send({ type: 'bytes', read, ...answer });

@@ -1,7 +1,14 @@
 // What this node holds, as its supervisor tells it: the agent decides nothing about tasks, it mirrors. From here come the
 // keys of beats, the tasks of a hello, and the observations that are reported.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Observation, RunId, TaskReport } from '@muster/model';
+import {
+  clip,
+  maxReasonChars,
+  type Observation,
+  type RunId,
+  type TaskExit,
+  type TaskReport,
+} from '@muster/model';
 import { infrastructure } from './supervisor/exit.ts';
 import { type TaskKey, type TaskStatus, taskKey } from './supervisor/protocol.ts';
 import type { TaskNews } from './supervisor-link.ts';
@@ -61,7 +68,7 @@ export class TaskBook {
         this.#observe({ kind: 'started', run, rank, pid: news.pid });
         return;
       case 'ended':
-        this.#end({ run, rank, state: 'ended', exit: news.exit });
+        this.#end({ run, rank, state: 'ended', exit: sayable(news.exit) });
         return;
     }
   }
@@ -70,7 +77,8 @@ export class TaskBook {
   replace(tasks: readonly TaskStatus[]): void {
     const before = this.#tasks;
     this.#tasks = new Map();
-    for (const task of tasks) {
+    for (const told of tasks) {
+      const task = { ...told, exit: told.exit && sayable(told.exit) };
       const key = taskKey(task.run, task.rank);
       if (task.state === 'ended' && before.get(key)?.state !== 'ended') this.#end(task);
       else this.#tasks.set(key, task);
@@ -93,4 +101,10 @@ export class TaskBook {
     this.#tasks.set(taskKey(task.run, task.rank), task);
     if (task.exit) this.#observe({ kind: 'ended', run: task.run, rank: task.rank, exit: task.exit });
   }
+}
+
+/** A reason may hold a user's own words, such as the path of a program that is not there; the protocol has a limit. */
+function sayable(exit: TaskExit): TaskExit {
+  if (exit.ok || exit.reason.message.length <= maxReasonChars) return exit;
+  return { ...exit, reason: { ...exit.reason, message: clip(exit.reason.message, maxReasonChars) } };
 }

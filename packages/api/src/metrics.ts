@@ -60,6 +60,11 @@ function fleetGauges(registry: Registry, { store, control, openStreams }: Source
   const total = (name: string, help: string) => new Counter({ name, help, registers });
   const jobs = byState('muster_jobs', 'Jobs by state; ended ones as long as they are kept');
   const nodes = byState('muster_nodes', 'Nodes by state');
+  const quarantined = gauge('muster_nodes_quarantined', 'Nodes that Muster keeps new work off by itself');
+  const spared = gauge(
+    'muster_nodes_spared',
+    'Nodes that would be quarantined, if that did not take too much of their pool',
+  );
   const devices = gauge('muster_devices', 'Devices on all nodes that are not removed');
   const devicesUsed = gauge('muster_devices_used', 'Devices held by runs');
   const outbox = gauge('muster_outbox_open', 'Commands to nodes that are not closed yet');
@@ -68,6 +73,12 @@ function fleetGauges(registry: Registry, { store, control, openStreams }: Source
   const sequence = gauge('muster_engine_sequence', "Last event this server's engine has applied");
   const cycle = gauge('muster_cycle_duration_seconds', 'How long the last cycle of decisions took');
   const connected = gauge('muster_agents_connected', 'Agents connected to this server');
+  const refused = new Counter({
+    name: 'muster_agent_messages_refused_total',
+    help: 'Messages of agents refused since this server started, by why and by whether the agent had proven which node it is',
+    labelNames: ['code', 'authenticated'] as const,
+    registers,
+  });
   const streams = gauge('muster_http_streams_open', 'Event and log streams open on this server');
   const cycles = total('muster_cycles_total', 'Cycles of decisions since this server started');
   const placements = total('muster_placements_total', 'Runs placed since this server started');
@@ -77,6 +88,8 @@ function fleetGauges(registry: Registry, { store, control, openStreams }: Source
       jobs.set({ state }, counts.jobs[state as keyof Counts['jobs']] ?? 0);
     for (const state of Object.keys(nodeTransitions))
       nodes.set({ state }, counts.nodes[state as keyof Counts['nodes']] ?? 0);
+    quarantined.set(counts.quarantined);
+    spared.set(counts.spared);
     devices.set(counts.devices);
     devicesUsed.set(counts.devicesUsed);
     outbox.set(counts.outboxOpen);
@@ -89,6 +102,9 @@ function fleetGauges(registry: Registry, { store, control, openStreams }: Source
     sequence.set(status.sequence);
     cycle.set((status.lastCycleMs ?? 0) / 1000);
     connected.set(control.agents.connected);
+    refused.reset();
+    for (const { code, authenticated, count } of control.agents.refused())
+      refused.inc({ code, authenticated: String(authenticated) }, count);
     streams.set(openStreams());
     setTotal(cycles, status.cycles);
     setTotal(placements, status.placements);

@@ -2,7 +2,7 @@
 // a clock, timers, randomness and a logger.
 
 import type { OutputAnswer, OutputRequest } from '@muster/drivers';
-import type { AgentSocket } from '@muster/drivers/agent';
+import type { AgentSocket, RefusedCount } from '@muster/drivers/agent';
 import type { JobRequest } from '@muster/engine';
 import type { JobId, NodeId, ServerId, Verdict } from '@muster/model';
 
@@ -29,6 +29,8 @@ export interface AgentConnections {
   accept(socket: AgentSocket, from: string): void;
   readonly connected: number;
   isConnected(node: NodeId): boolean;
+  /** Messages of agents that this server refused since it started. */
+  refused(): readonly RefusedCount[];
   /** Output of a task on a connected node; throws OperationalError('node-unreachable') when it is not connected here. */
   readOutput(request: OutputRequest): Promise<OutputAnswer>;
 }

@@ -1,13 +1,13 @@
 // What agents tell, committed. The hub hands every message here before it answers the agent, so an agent that got an
 // answer knows that its news are durable.
 import type { AgentSink } from '@muster/drivers/agent';
-import { type NodeId, OperationalError, type ServerId } from '@muster/model';
+import { type NodeId, OperationalError, type ServerId, type Strike, strikeRule } from '@muster/model';
 import type { NodeSession, Outcome, Store } from '@muster/store';
 import type { World } from './world.ts';
 
 export interface ObserveDeps {
   readonly world: World;
-  readonly store: Pick<Store, 'nodeKey' | 'hello' | 'renew' | 'observe' | 'silence'>;
+  readonly store: Pick<Store, 'nodeKey' | 'hello' | 'renew' | 'observe' | 'silence' | 'strike'>;
   readonly server: ServerId;
   readonly onReady: () => void;
 }
@@ -40,10 +40,9 @@ export function createAgentSink({ world, store, server, onReady }: ObserveDeps):
     },
     async observe(session, items) {
       const answer = await store.observe(session, items);
-      if (answer.outcome === 'refused') return false;
-      certain(answer);
-      return true;
+      return answer.outcome === 'refused' ? null : certain(answer);
     },
+    strike: (node, item) => void strike(node, item),
     ready({ node, session }) {
       sessions.set(node, session);
       onReady();
@@ -55,6 +54,26 @@ export function createAgentSink({ world, store, server, onReady }: ObserveDeps):
       });
     },
   };
+
+  async function strike(node: NodeId, item: Strike): Promise<void> {
+    try {
+      const answer = await store.strike(node, item, strikeRule);
+      if (answer.outcome !== 'committed') return;
+      const { strikes, outcome } = answer.value;
+      const fields = { node, strikes, ...item };
+      if (outcome === 'quarantined')
+        world.log.error(fields, `node ${node} is quarantined: no new work until "muster undrain ${node}"`);
+      else if (outcome === 'spared')
+        world.log.error(
+          fields,
+          `node ${node} goes on taking work in spite of ${strikes} strikes: its quarantine would take too much of its pool; look at its agent`,
+        );
+      else world.log.warn(fields, `strike ${strikes} against node ${node}`);
+    } catch (error) {
+      // The connection is over all the same, and an agent that goes on like this is struck again.
+      world.log.warn({ node, ...item, error: String(error) }, 'could not count a strike');
+    }
+  }
 
   async function silence(session: NodeSession): Promise<void> {
     try {

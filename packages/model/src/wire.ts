@@ -23,6 +23,8 @@ import type { TaskExit } from './outcome.ts';
 
 export const protocolVersion = 1;
 export const maxMessageBytes = 4 * 1024 * 1024;
+/** Longest sentence a message carries. */
+export const maxReasonChars = 2000;
 /** Longest piece of output one `bytes` message carries. */
 export const maxReadBytes = 256 * 1024;
 
@@ -171,15 +173,21 @@ export function helloText(nonce: string, node: NodeId): string {
 
 const runText = z.string().regex(/^run_[0-9a-hjkmnp-tv-z]{18}_[1-9][0-9]{0,5}$/);
 const nat = z.int().min(0);
-const shortText = z.string().max(2000);
+/** The database takes neither a NUL nor half of a character. */
+const text = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .refine((value) => !value.includes('\0') && value.isWellFormed(), 'must be text');
+const shortText = text(maxReasonChars);
 const exit = z.union([
   z.strictObject({ ok: z.literal(true) }),
   z.strictObject({
     ok: z.literal(false),
     class: z.enum(['user', 'out-of-memory', 'infrastructure', 'preemption', 'timeout', 'cancelled']),
     code: z.int().min(0).max(255).nullable(),
-    signal: z.string().max(20).nullable(),
-    reason: z.strictObject({ code: z.string().max(64), message: shortText }),
+    signal: text(20).nullable(),
+    reason: z.strictObject({ code: text(64), message: shortText }),
   }),
 ]);
 
@@ -190,10 +198,10 @@ const inventory = z.strictObject({
     .array(
       z.strictObject({
         index: nat,
-        kind: z.string().max(63),
-        model: z.string().max(63),
+        kind: text(63),
+        model: text(63),
         memoryMib: nat,
-        uuid: z.string().max(200),
+        uuid: text(200),
       }),
     )
     .max(4096)
@@ -201,11 +209,11 @@ const inventory = z.strictObject({
       (devices) => devices.every((device, i) => device.index === i),
       'device indices must be dense from 0',
     ),
-  labels: z.record(z.string().max(127), z.string().max(63)),
+  labels: z.record(text(127), text(63)),
   capabilities: z.array(
     z.enum(['containers', 'fractions', 'signals', 'unlike-groups', 'uneven-nodes', 'ask-checkpoint']),
   ),
-  address: z.string().max(255),
+  address: text(255),
   ports: z.strictObject({ first: z.int().min(1).max(65_535), count: z.int().min(0).max(60_000) }),
 });
 
@@ -217,8 +225,8 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     protocol: nat,
     node: z.string().max(64),
     signature: z.string().max(200),
-    bootId: z.string().max(64),
-    agentVersion: z.string().max(64),
+    bootId: text(64),
+    agentVersion: text(64),
     isolation: z.boolean(),
     inventory,
     epoch: nat,

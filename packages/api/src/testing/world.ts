@@ -52,6 +52,7 @@ export function playControl(store: Store): PlayedControl {
         return connectedNodes.size;
       },
       isConnected: (node: NodeId) => connectedNodes.has(node),
+      refused: () => [],
       readOutput: (request: OutputRequest) => control.read(request),
     } as ControlPlane['agents'],
     status,

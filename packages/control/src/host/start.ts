@@ -61,6 +61,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
         return hub.connected;
       },
       isConnected: (node) => hub.isConnected(node),
+      refused: () => hub.refused(),
       readOutput: (request) => hub.output(request),
     },
     status: () => ({ leading: leader.epoch !== null, epoch: leader.epoch ?? 0, ...brain.status() }),

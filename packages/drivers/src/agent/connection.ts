@@ -1,9 +1,9 @@
-// One agent's connection, from challenge to close. Messages are checked against the schema and the counter before they are
-// believed; a bad one ends the connection, because an agent that cannot speak cannot be trusted to run things.
-import { createPublicKey, type KeyObject, randomBytes, verify } from 'node:crypto';
+// One agent's connection, from challenge to close. Messages are checked against the schema, the counter and the order before
+// they are believed; a bad one ends the connection, because an agent that cannot speak cannot be trusted to run things. Once
+// the connection has proven whose it is, a bad message is a strike against that node (model/strikes.ts).
+import { randomBytes } from 'node:crypto';
 import {
   type AgentMessage,
-  agentMessageSchema,
   helloText,
   InvariantError,
   isId,
@@ -14,10 +14,16 @@ import {
   protocolVersion,
   type RunId,
   type ServerMessage,
+  type Strike,
   type TaskReport,
 } from '@muster/model';
-import type { CommandAnswer, OutputAnswer, OutputRequest } from '../contract.ts';
-import type { HubDeps } from './hub.ts';
+import type { CommandAnswer, CommandTarget, OutputAnswer, OutputRequest } from '../contract.ts';
+import type { HelloRefusal, HubDeps } from './hub.ts';
+import { PendingCommands } from './pending-commands.ts';
+import { PendingReads } from './pending-reads.ts';
+import { readMessage, strikeOfError } from './read-message.ts';
+import type { RefusalCode, Refusals } from './refusals.ts';
+import { signed } from './signature.ts';
 
 /** The part of a `ws` WebSocket a connection uses. */
 export interface AgentSocket {
@@ -32,6 +38,7 @@ export interface AgentSocket {
 
 interface ConnectionHooks {
   readonly session: string;
+  readonly refusals: Refusals;
   ready(node: NodeId): void;
   /** The node is null when the agent never proved who it is. */
   ended(node: NodeId | null): void;
@@ -42,15 +49,13 @@ const readAnswerWithinMs = 10_000;
 /** An agent that does not read for this much is gone, whatever TCP says. */
 const maxBufferedBytes = 64 * 1024 * 1024;
 
+const takenOver = 'another connection of this node has taken over';
+
 /** Why a hello was refused, for the log of the agent's machine. */
-const refusalText: Readonly<Record<string, string>> = {
+const refusalText: Readonly<Record<HelloRefusal, string>> = {
+  'not-found': 'this node is not enrolled here',
   replaced: 'another connection of this node was quicker',
   removed: 'an operator removed this node: enrol it again, in an empty directory, with a new token',
-};
-
-type PendingRead = {
-  readonly resolve: (answer: OutputAnswer) => void;
-  readonly reject: (error: Error) => void;
 };
 
 export class Connection {
@@ -60,14 +65,17 @@ export class Connection {
   readonly #from: string;
   readonly #hooks: ConnectionHooks;
   readonly #nonce = randomBytes(24).toString('base64url');
-  readonly #commands = new Map<number, (answer: CommandAnswer) => void>();
-  readonly #reads = new Map<number, PendingRead>();
+  readonly #commands = new PendingCommands();
+  readonly #reads: PendingReads;
   #reported: readonly TaskReport[] = [];
+  /** Whose key has signed our nonce. */
+  #proven: NodeId | null = null;
+  /** The same, once welcomed. */
   #node: NodeId | null = null;
   #greeted = false;
+  #protocol = protocolVersion;
   #sent = 0;
   #received = 0;
-  #nextRead = 1;
   #over = false;
   #cancelHelloTimer: () => void;
 
@@ -77,12 +85,13 @@ export class Connection {
     this.#from = from;
     this.#hooks = hooks;
     this.session = hooks.session;
+    this.#reads = new PendingReads(deps.timers);
     this.#cancelHelloTimer = deps.timers.after(helloWithinMs, () =>
       this.refuse('no-hello', 'no hello came in time'),
     );
     socket.on('message', (data) => this.#receive(data));
     socket.on('close', () => this.#ended());
-    socket.on('error', () => this.#ended());
+    socket.on('error', (error) => this.#failed(error));
   }
 
   challenge(): void {
@@ -95,14 +104,14 @@ export class Connection {
     }));
   }
 
-  command(outbox: number, message: (n: number) => ServerMessage): Promise<CommandAnswer> {
+  command(target: CommandTarget, message: (n: number) => ServerMessage): Promise<CommandAnswer> {
     return new Promise((resolve) => {
       if (this.#over) return resolve({ outcome: 'unknown' });
       // The agent would close on it, and on the same row again and again: one job would cut its node off.
       const text = JSON.stringify(message(this.#sent + 1));
       const bytes = Buffer.byteLength(text);
       if (bytes > maxMessageBytes) return resolve({ outcome: 'refused', detail: tooLarge(bytes) });
-      this.#commands.set(outbox, resolve);
+      this.#commands.sent(target, resolve);
       this.#sendText(text);
     });
   }
@@ -112,34 +121,23 @@ export class Connection {
     return this.#reported.filter((task) => task.run === run);
   }
 
-  read(request: OutputRequest): Promise<OutputAnswer> {
-    const { run, rank, offset, waitMs } = request;
-    const max = Math.min(request.maxBytes, maxReadBytes);
-    const read = this.#nextRead++;
-    return new Promise<OutputAnswer>((resolve, reject) => {
-      if (this.#over) return reject(this.#unreachable());
-      const cancel = this.#deps.timers.after(waitMs + readAnswerWithinMs, () => {
-        this.#reads.delete(read);
-        reject(this.#unreachable());
-      });
-      this.#reads.set(read, {
-        resolve: (answer) => {
-          cancel();
-          resolve(answer);
-        },
-        reject: (error) => {
-          cancel();
-          reject(error);
-        },
-      });
-      this.#send((n) => ({ type: 'read', n, read, run, rank, offset, max, waitMs }));
-    });
+  async read({ run, rank, offset, maxBytes, waitMs }: OutputRequest): Promise<OutputAnswer> {
+    if (this.#over) throw this.#unreachable();
+    const max = Math.min(maxBytes, maxReadBytes);
+    return this.#reads.ask(
+      waitMs + readAnswerWithinMs,
+      () => this.#unreachable(),
+      (read) => this.#send((n) => ({ type: 'read', n, read, run, rank, offset, max, waitMs })),
+    );
   }
 
   /** Tells the agent why, then closes. */
   refuse(code: string, message: string): void {
     if (this.#over) return;
-    this.#deps.log.warn({ from: this.#from, node: this.#node, code }, `agent connection refused: ${message}`);
+    this.#deps.log.warn(
+      { from: this.#from, node: this.#proven, code },
+      `agent connection refused: ${message}`,
+    );
     this.#send((n) => ({ type: 'refused', n, code, message }));
     this.end(1008, code);
   }
@@ -179,30 +177,55 @@ export class Connection {
   }
 
   #parse(data: Uint8Array): AgentMessage | null {
-    if (data.byteLength > maxMessageBytes)
-      return this.#bad('too-large', `message of ${data.byteLength} bytes`);
-    let value: unknown;
-    try {
-      value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data));
-    } catch {
-      return this.#bad('bad-message', 'message is not JSON');
-    }
-    const parsed = agentMessageSchema.safeParse(value);
-    if (!parsed.success)
-      return this.#bad('bad-message', parsed.error.issues[0]?.message ?? 'message has the wrong shape');
-    const message = parsed.data as AgentMessage;
+    const read = readMessage(data);
+    if (!read.ok) return this.#bad(read.strike);
+    const { message } = read;
     if (message.n !== this.#received + 1)
-      return this.#bad('bad-counter', `message ${message.n} after ${this.#received}`);
+      return this.#bad({ code: 'bad-counter', detail: `message ${message.n} after ${this.#received}` });
     this.#received = message.n;
-    if ((message.type === 'hello') === this.#greeted)
-      return this.#bad('bad-order', `unexpected ${message.type}`);
-    this.#greeted = true;
+    if (!this.#isInOrder(message))
+      return this.#bad({ code: 'bad-order', detail: `unexpected ${message.type}` });
     return message;
   }
 
-  #bad(code: string, message: string): null {
-    this.refuse(code, message);
+  /** A hello once and first, the rest after its welcome; an agent may be told to leave at any moment. */
+  #isInOrder({ type }: AgentMessage): boolean {
+    if (type === 'bye') return true;
+    if (type !== 'hello') return this.#node !== null;
+    const first = !this.#greeted;
+    this.#greeted = true;
+    return first;
+  }
+
+  /** What a correct agent never sends: a strike, where we know whose, and the end. */
+  #bad(strike: Strike): null {
+    this.#strike(strike);
+    this.refuse(strike.code, strike.detail);
     return null;
+  }
+
+  #judge(strike: Strike | null): void {
+    if (strike) this.#bad(strike);
+  }
+
+  #strike(strike: Strike): void {
+    this.#hooks.refusals.count(strike.code, this.#proven !== null);
+    // An agent of the next release may say what we do not understand.
+    const isForeignTongue = strike.code === 'bad-message' && this.#protocol !== protocolVersion;
+    if (this.#proven !== null && !isForeignTongue) this.#deps.sink.strike(this.#proven, strike);
+  }
+
+  /** What happens to correct agents too. */
+  #turnAway(code: RefusalCode, message: string): void {
+    if (this.#over) return;
+    this.#hooks.refusals.count(code, this.#proven !== null);
+    this.refuse(code, message);
+  }
+
+  #failed(error: Error): void {
+    const strike = this.#over ? null : strikeOfError(error);
+    if (strike) this.#bad(strike);
+    this.#ended();
   }
 
   async #handle(message: AgentMessage): Promise<void> {
@@ -211,7 +234,7 @@ export class Connection {
         return this.#hello(message);
       case 'beat': {
         const renewed = await this.#deps.sink.renew(this.#nodeSession(), message.keys);
-        if (!renewed) return this.refuse('stale-session', 'another connection of this node has taken over');
+        if (!renewed) return this.#turnAway('stale-session', takenOver);
         return this.#send((n) => ({
           type: 'renewed',
           n,
@@ -222,19 +245,18 @@ export class Connection {
       }
       case 'report': {
         const taken = await this.#deps.sink.observe(this.#nodeSession(), message.items);
-        if (!taken) return this.refuse('stale-session', 'another connection of this node has taken over');
-        return this.#send((n) => ({ type: 'reported', n, report: message.report }));
-      }
-      case 'done': {
-        const { outcome, detail } = message;
-        const answer: CommandAnswer =
-          outcome === 'refused' ? { outcome, detail: detail ?? 'no reason given' } : { outcome };
-        this.#commands.get(message.outbox)?.(answer);
-        this.#commands.delete(message.outbox);
+        if (!taken) return this.#turnAway('stale-session', takenOver);
+        // What was its own is taken, and what was not is not: acknowledged either way, so that it does not come for ever.
+        this.#send((n) => ({ type: 'reported', n, report: message.report }));
+        const { foreign } = taken;
+        if (foreign)
+          this.#bad({ code: 'wrong-node', detail: `report about ${foreign.run}, rank ${foreign.rank}` });
         return;
       }
+      case 'done':
+        return this.#judge(this.#commands.answer(message));
       case 'bytes':
-        return this.#bytes(message);
+        return this.#judge(this.#reads.answer(message));
       case 'bye':
         this.#deps.log.info({ node: this.#node, reason: message.reason }, 'agent says goodbye');
         return this.end(1000, 'bye');
@@ -245,37 +267,37 @@ export class Connection {
     this.#cancelHelloTimer();
     if (hello.protocol < protocolVersion - 1 || hello.protocol > protocolVersion + 1) {
       const speaks = `this server speaks protocol ${protocolVersion}, the agent ${hello.protocol}: upgrade the older one`;
-      return this.refuse('protocol', speaks);
+      return this.#turnAway('protocol', speaks);
     }
     const known = isId('node', hello.node) ? await this.#deps.sink.nodeKey(hello.node) : null;
     if (!known || !signed(known.key, helloText(this.#nonce, hello.node), hello.signature)) {
-      return this.refuse(
+      return this.#turnAway(
         'unauthenticated',
         'this node is not enrolled here, or its key is not the one it enrolled with',
       );
     }
+    this.#proven = hello.node;
+    this.#protocol = hello.protocol;
     // It has gone meanwhile: its next connection may have told more, and this hello must not undo that.
     if (this.#over) return;
     const own = { node: hello.node, session: this.session };
     const welcome = await this.#deps.sink.hello(own, hello, known.session);
     if ('refused' in welcome) {
       const { refused } = welcome;
-      return this.refuse(refused, refusalText[refused] ?? `node ${hello.node} is ${refused}`);
+      return this.#turnAway(refused, refusalText[refused]);
     }
     if (this.#over) return this.#deps.sink.gone({ node: hello.node, session: this.session });
     this.#node = hello.node;
     this.#reported = hello.tasks;
+    this.#commands.show(welcome.epoch);
     this.#send((n) => ({ type: 'welcome', n, ...welcome }));
+    // Welcome all the same: the database may have been restored from a backup, and what runs there must not end for that.
+    if (hello.epoch > welcome.epoch)
+      this.#strike({
+        code: 'wrong-epoch',
+        detail: `it has seen epoch ${hello.epoch}, and the newest here is ${welcome.epoch}: was the database restored without new epochs?`,
+      });
     this.#hooks.ready(hello.node);
-  }
-
-  #bytes(message: Extract<AgentMessage, { type: 'bytes' }>): void {
-    const pending = this.#reads.get(message.read);
-    this.#reads.delete(message.read);
-    if (!pending) return;
-    const { offset, size, end, error } = message;
-    if (error !== null) pending.reject(new OperationalError('not-found', error));
-    else pending.resolve({ offset, size, end, data: Buffer.from(message.data, 'base64') });
   }
 
   #nodeSession(): { node: NodeId; session: string } {
@@ -290,10 +312,8 @@ export class Connection {
     if (this.#over) return;
     this.#over = true;
     this.#cancelHelloTimer();
-    for (const resolve of this.#commands.values()) resolve({ outcome: 'unknown' });
-    this.#commands.clear();
-    for (const pending of this.#reads.values()) pending.reject(this.#unreachable());
-    this.#reads.clear();
+    this.#commands.abandon();
+    this.#reads.abandon(this.#unreachable());
     this.#hooks.ended(this.#node);
   }
 }
@@ -301,19 +321,4 @@ export class Connection {
 function tooLarge(bytes: number): string {
   const mib = (n: number): string => (n / 1024 / 1024).toFixed(1);
   return `the tasks of this run on one node make a command of ${mib(bytes)} MiB, and ${mib(maxMessageBytes)} MiB are allowed: give them less environment or shorter commands`;
-}
-
-/** Keys are Ed25519 public keys as PEM or as base64 of their DER form. */
-function signed(publicKey: string, text: string, signature: string): boolean {
-  try {
-    const key: KeyObject = publicKey.startsWith('-----')
-      ? createPublicKey(publicKey)
-      : createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' });
-    return (
-      key.asymmetricKeyType === 'ed25519' &&
-      verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64'))
-    );
-  } catch {
-    return false;
-  }
 }

@@ -1,106 +1,8 @@
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import {
-  type AgentMessage,
-  freshId,
-  helloText,
-  type Inventory,
-  maxMessageBytes,
-  type NodeId,
-  type RunId,
-  type ServerMessage,
-  type StopCommand,
-} from '@muster/model';
+import { generateKeyPairSync } from 'node:crypto';
+import { freshId, maxMessageBytes, type StopCommand } from '@muster/model';
 import { describe, expect, it } from 'vitest';
-import { type AgentSink, createAgentHub } from './hub.ts';
-
-const server = freshId('server', 1, new Uint8Array(9));
-const node = freshId('node', 1, new Uint8Array(9));
-const run = 'run_000000000000000000_1' as RunId;
-const inventory: Inventory = {
-  cpuMilli: 4000,
-  memoryMib: 1024,
-  devices: [],
-  labels: {},
-  capabilities: [],
-  address: '127.0.0.1',
-  ports: { first: 20_000, count: 10 },
-};
-
-type Unnumbered = AgentMessage extends infer M ? (M extends { n: number } ? Omit<M, 'n'> : never) : never;
-
-/** The agent's end of a socket: what the server sent is in `got`, `say` delivers a message to the hub. */
-function agentSocket() {
-  const listeners = new Map<string, (...args: never[]) => void>();
-  const got: ServerMessage[] = [];
-  const state = { closed: null as string | null, n: 0 };
-  const raw = (bytes: Uint8Array): void =>
-    (listeners.get('message') as ((data: Uint8Array) => void) | undefined)?.(bytes);
-  return {
-    got,
-    state,
-    raw,
-    say(message: Unnumbered) {
-      raw(Buffer.from(JSON.stringify({ ...message, n: ++state.n })));
-    },
-    drop: () => (listeners.get('close') as (() => void) | undefined)?.(),
-    last: () => got.at(-1),
-    socket: {
-      bufferedAmount: 0,
-      send: (data: string) => got.push(JSON.parse(data) as ServerMessage),
-      close: (_code?: number, reason?: string) => {
-        state.closed ??= reason ?? '';
-      },
-      terminate: () => {
-        state.closed ??= 'terminated';
-      },
-      on: (event: string, listener: (...args: never[]) => void) => listeners.set(event, listener),
-    },
-  };
-}
-
-function setup() {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
-  const news: string[] = [];
-  const sink: AgentSink = {
-    nodeKey: async (asked) => (asked === node ? { key: pem, session: null } : null),
-    hello: async () => ({ epoch: 7, beatMs: 5000, nodeName: 'n1' }),
-    renew: async (_session, keys) => ({
-      live: keys.map((key) => ({ run: key, stopAfterMs: 25_000 })),
-      beatMs: 5000,
-    }),
-    observe: async (_session, items) => {
-      news.push(...items.map((item) => `${item.kind} ${item.rank}`));
-      return true;
-    },
-    ready: () => news.push('ready'),
-    gone: () => news.push('gone'),
-  };
-  const log = { info: () => {}, warn: () => {} };
-  const hub = createAgentHub({ server, sink, log, timers: { after: () => () => {} } });
-  return { hub, sink, privateKey, news };
-}
-
-async function settled(): Promise<void> {
-  for (let i = 0; i < 20; i++) await Promise.resolve();
-}
-
-function hello(agent: ReturnType<typeof agentSocket>, key: KeyObject, as: NodeId = node): Unnumbered {
-  const challenge = agent.got[0];
-  if (challenge?.type !== 'challenge') throw new Error('no challenge came');
-  const signature = sign(null, Buffer.from(helloText(challenge.nonce, as)), key).toString('base64');
-  const who = { node: as, signature, bootId: 'b', agentVersion: '0', isolation: false };
-  return { type: 'hello', protocol: 1, ...who, inventory, epoch: 0, tasks: [] };
-}
-
-async function connected() {
-  const world = setup();
-  const agent = agentSocket();
-  world.hub.accept(agent.socket, '127.0.0.1');
-  agent.say(hello(agent, world.privateKey));
-  await settled();
-  return { ...world, agent };
-}
+import type { AgentSink } from './hub.ts';
+import { agentSocket, connected, hello, node, run, settled, setup } from './testing/played-agent.ts';
 
 const stop: StopCommand = { run, reason: 'test', class: 'cancelled', signal: 'TERM', graceMs: 1000 };
 
@@ -133,29 +35,6 @@ describe('the agent hub', () => {
       expect(agent.state.closed).toBe('unauthenticated');
     }
     expect(hub.connected).toBe(0);
-  });
-
-  it.each([
-    ['a gap in the counter', '{"type":"beat","n":9,"beat":1,"keys":[]}', 'bad-counter'],
-    ['a repeated message', '{"type":"beat","n":1,"beat":1,"keys":[]}', 'bad-counter'],
-    ['an unknown field', '{"type":"beat","n":2,"beat":1,"keys":[],"x":1}', 'bad-message'],
-    ['text that is not JSON', '<html>', 'bad-message'],
-    ['a field of the wrong type', '{"type":"bye","n":"2"}', 'bad-message'],
-  ])('closes the connection on %s', async (_what, text, code) => {
-    const { agent, hub } = await connected();
-    agent.raw(Buffer.from(text));
-    await settled();
-    expect(agent.last()).toMatchObject({ type: 'refused', code });
-    expect(hub.isConnected(node)).toBe(false);
-  });
-
-  it('anything but a hello first is refused', async () => {
-    const { hub } = setup();
-    const agent = agentSocket();
-    hub.accept(agent.socket, 'x');
-    agent.say({ type: 'beat', beat: 1, keys: [] });
-    await settled();
-    expect(agent.last()).toMatchObject({ type: 'refused', code: 'bad-order' });
   });
 
   it('answers beats and reports after they are committed', async () => {

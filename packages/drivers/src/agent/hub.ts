@@ -13,15 +13,19 @@ import {
   type ServerMessage,
   type StartCommand,
   type StopCommand,
+  type Strike,
   type TaskReport,
 } from '@muster/model';
 import type { CommandAnswer, CommandTarget, Driver, OutputAnswer, OutputRequest } from '../contract.ts';
 import { type AgentSocket, Connection } from './connection.ts';
+import { Refusals, type RefusedCount } from './refusals.ts';
 
 export interface NodeSession {
   readonly node: NodeId;
   readonly session: string;
 }
+
+export type HelloRefusal = 'not-found' | 'removed' | 'replaced';
 
 type HelloMessage = Extract<AgentMessage, { type: 'hello' }>;
 
@@ -36,7 +40,7 @@ export interface AgentSink {
     replaces: string | null,
   ): Promise<
     | { readonly epoch: number; readonly beatMs: number; readonly nodeName: string }
-    | { readonly refused: string }
+    | { readonly refused: HelloRefusal }
   >;
   /** Null when the session has been replaced. */
   renew(
@@ -46,8 +50,13 @@ export interface AgentSink {
     readonly live: readonly { readonly run: RunId; readonly stopAfterMs: number | null }[];
     readonly beatMs: number;
   } | null>;
-  /** False when the session has been replaced. */
-  observe(session: NodeSession, items: readonly Observation[]): Promise<boolean>;
+  /** Null when the session has been replaced. `foreign` is a task of another node that it told of. */
+  observe(
+    session: NodeSession,
+    items: readonly Observation[],
+  ): Promise<{ readonly foreign: { readonly run: RunId; readonly rank: number } | null } | null>;
+  /** A bad message, on a connection that has proven to be this node's. */
+  strike(node: NodeId, strike: Strike): void;
   /** A node is ready to take commands. */
   ready(session: NodeSession): void;
   gone(session: NodeSession): void;
@@ -76,12 +85,15 @@ export interface AgentHub extends Driver {
   sessions(): readonly NodeSession[];
   readonly connected: number;
   isConnected(node: NodeId): boolean;
+  /** Messages refused since the hub was made. */
+  refused(): readonly RefusedCount[];
   close(): void;
 }
 
 export function createAgentHub(deps: HubDeps): AgentHub {
   const byNode = new Map<NodeId, Connection>();
   const all = new Set<Connection>();
+  const refusals = new Refusals();
   let closed = false;
 
   function accept(socket: AgentSocket, from: string): void {
@@ -91,6 +103,7 @@ export function createAgentHub(deps: HubDeps): AgentHub {
     }
     const connection = new Connection(deps, socket, from, {
       session: `${deps.server}.${randomBytes(9).toString('base64url')}`,
+      refusals,
       ready(node) {
         const older = byNode.get(node);
         byNode.set(node, connection);
@@ -110,7 +123,7 @@ export function createAgentHub(deps: HubDeps): AgentHub {
 
   function send(target: CommandTarget, message: (n: number) => ServerMessage): Promise<CommandAnswer> {
     const connection = byNode.get(target.node);
-    return connection ? connection.command(target.outbox, message) : Promise.resolve({ outcome: 'unknown' });
+    return connection ? connection.command(target, message) : Promise.resolve({ outcome: 'unknown' });
   }
 
   return {
@@ -121,6 +134,7 @@ export function createAgentHub(deps: HubDeps): AgentHub {
       return byNode.size;
     },
     isConnected: (node) => byNode.has(node),
+    refused: () => refusals.all(),
     submit: (target, command: StartCommand) =>
       send(target, (n) => ({ type: 'start', n, outbox: target.outbox, epoch: target.epoch, command })),
     stop: (target, command: StopCommand) =>
