@@ -256,6 +256,9 @@ const topology = z.strictObject({
     .meta({ description: 'all in one place, there if possible, or in different places' }),
 });
 
+/** Shared with the other documents people write. */
+export { duration as durationField, grammar as grammarField };
+
 export const jobSpecSchema = z.strictObject({
   name: name.optional().meta({ description: 'a short name; "job" when left out' }),
   title: text(200).optional().meta({ description: 'free text for people' }),

@@ -1,6 +1,14 @@
 // Random small worlds for the property tests: a list of steps, each meaningful in any state, so that fast-check can
 // shorten a failing list. Small numbers on purpose: collisions are where the bugs are.
-import type { AcceleratorDemand, Constraint, GroupDemand, JobDemand, NodeFacts, RunId } from '@muster/model';
+import {
+  type AcceleratorDemand,
+  type Constraint,
+  defaultPolicy,
+  type GroupDemand,
+  type JobDemand,
+  type NodeFacts,
+  type RunId,
+} from '@muster/model';
 import * as fc from 'fast-check';
 import { demand, devices, group, job, node, nodeId } from './builders.ts';
 import type { World } from './world.ts';
@@ -194,8 +202,13 @@ export function take(world: World, step: Step): void {
       break;
     case 'policy':
       world.setPolicy({
-        tiers: ['standard', 'critical'].map((name, i) => ({ name, rank: step.ranks[i]!, stopAfterMs: null })),
-        defaultTier: 'standard',
+        ...defaultPolicy,
+        tiers: ['standard', 'critical'].map((name, i) => ({
+          ...defaultPolicy.tiers[0]!,
+          name,
+          rank: step.ranks[i]!,
+          preempts: [],
+        })),
       });
       break;
     default:
