@@ -6,7 +6,7 @@ export {
   defaultRateLimit,
   type RateLimit,
 } from './deps.ts';
-export { checkBind, isLoopback, readTls } from './listen.ts';
+export { checkBind, isLoopback, readTls, readTlsCert, readTlsKey } from './listen.ts';
 export { jobSpecJsonSchema } from './meta.ts';
 export { openapiDocument } from './routes.ts';
 export { mintSecret, secretHash } from './token-text.ts';

@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiConfig } from './deps.ts';
-import { checkBind, isLoopback } from './listen.ts';
+import { checkBind, isLoopback, readTls } from './listen.ts';
 import { openWorld } from './testing/world.ts';
 
 const plain: ApiConfig = { host: '127.0.0.1', port: 0, tls: null, behindTlsProxy: false, maxBodyBytes: 1024 };
@@ -63,7 +64,7 @@ afterAll(() => rmSync(dir, { recursive: true }));
 
 test('a key that everybody can read is refused; a private one serves TLS', async () => {
   chmodSync(files.key, 0o644);
-  await expect(openWorld({ tls: files })).rejects.toThrow(`chmod o-rwx ${files.key}`);
+  await expect(readTls(files)).rejects.toThrow(`chmod o-rwx ${files.key}`);
   chmodSync(files.key, 0o600);
   const world = await openWorld({ tls: files });
   const { url } = await world.api.listen();
@@ -77,8 +78,18 @@ test('a key that everybody can read is refused; a private one serves TLS', async
   await world.close();
 });
 
-test('a missing certificate is said in a sentence', async () => {
-  await expect(openWorld({ tls: { cert: '/nowhere.pem', key: files.key } })).rejects.toThrow(
-    '/nowhere.pem cannot be read',
-  );
+test('a certificate or key that is missing, no such thing or of another pair is said in a sentence', async () => {
+  const other = join(dir, 'other.pem');
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  writeFileSync(other, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+  const text = join(dir, 'text.pem');
+  writeFileSync(text, 'hello', { mode: 0o600 });
+  for (const [tls, says] of [
+    [{ cert: '/nowhere.pem', key: files.key }, '/nowhere.pem cannot be read'],
+    [{ cert: text, key: files.key }, `${text} is not a certificate`],
+    [{ cert: files.cert, key: '/nowhere.pem' }, '/nowhere.pem cannot be read'],
+    [{ cert: files.cert, key: text }, `${text} is not a key`],
+    [{ cert: files.cert, key: other }, `${other} is not the key of the certificate ${files.cert}`],
+  ] as const)
+    await expect(readTls(tls)).rejects.toThrow(says);
 });

@@ -1,7 +1,9 @@
 // Whether and how the server may open its door. Tokens travel with every request, so beyond loopback there is TLS, ours or that
 // of a proxy the operator vouches for, or no server at all.
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { BlockList, isIP } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import { OperationalError } from '@muster/model';
 import type { FastifyInstance } from 'fastify';
 import type { ApiConfig } from './deps.ts';
@@ -31,16 +33,48 @@ export function checkBind({
 
 export async function readTls(tls: ApiConfig['tls']): Promise<{ cert: Buffer; key: Buffer } | null> {
   if (!tls) return null;
-  const { mode } = await readable(tls.key, (path) => stat(path));
+  const cert = await readTlsCert(tls.cert);
+  const key = await readTlsKey(tls.key);
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    throw new OperationalError(
+      'bad-request',
+      `refusing to start: the TLS key ${tls.key} is not the key of the certificate ${tls.cert}`,
+      { cause },
+    );
+  }
+  return { cert, key };
+}
+
+export async function readTlsCert(path: string): Promise<Buffer> {
+  const cert = await readable(path, (file) => readFile(file));
+  if (isPem(() => new X509Certificate(cert))) return cert;
+  throw new OperationalError('bad-request', `the TLS file ${path} is not a certificate in PEM form`);
+}
+
+export async function readTlsKey(path: string): Promise<Buffer> {
+  const { mode } = await readable(path, (file) => stat(file));
   if ((mode & 0o007) !== 0)
     throw new OperationalError(
       'bad-request',
-      `refusing to start: the TLS key ${tls.key} can be read by everybody; run: chmod o-rwx ${tls.key}`,
+      `refusing to start: the TLS key ${path} can be read by everybody; run: chmod o-rwx ${path}`,
     );
-  return {
-    cert: await readable(tls.cert, (path) => readFile(path)),
-    key: await readable(tls.key, (path) => readFile(path)),
-  };
+  const key = await readable(path, (file) => readFile(file));
+  if (isPem(() => createPrivateKey(key))) return key;
+  throw new OperationalError(
+    'bad-request',
+    `the TLS file ${path} is not a key in PEM form, or it is locked with a passphrase`,
+  );
+}
+
+function isPem(read: () => unknown): boolean {
+  try {
+    read();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function readable<T>(path: string, read: (path: string) => Promise<T>): Promise<T> {

@@ -1,9 +1,10 @@
 // A strict YAML file of settings, for the parts that are configured by one: an unknown key, a wrong type or a secret that everybody can
 // read refuses the start and names file, line and key.
 import { readFileSync, statSync } from 'node:fs';
-import { nearest } from '@muster/model';
+import { clip, nearest } from '@muster/model';
 import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { usage } from './failure.ts';
+import { clean } from './text/clean.ts';
 import { whyUnreadable } from './unreadable.ts';
 
 export interface Setting<T> {
@@ -20,7 +21,13 @@ export type Settings = Readonly<Record<string, Setting<any>>>;
 const typeOf = { text: 'string', number: 'number', flag: 'boolean' } as const;
 const nameOf = { text: 'a text', number: 'a number', flag: 'true or false' } as const;
 
-export function readConfigFile(path: string, settings: Settings): Record<string, unknown> {
+export interface ConfigFile {
+  readonly values: Readonly<Record<string, unknown>>;
+  /** `file:line: key` of each setting that the file has, for what only shows later to be wrong with it. */
+  readonly places: Readonly<Record<string, string>>;
+}
+
+export function readConfigFile(path: string, settings: Settings): ConfigFile {
   const text = readText(path);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
@@ -28,9 +35,10 @@ export function readConfigFile(path: string, settings: Settings): Record<string,
     usage(`${path}:${lines.linePos(offset).line}: ${message}`);
   const [broken] = document.errors;
   if (broken) throw refuse(broken.pos[0], broken.message);
-  if (document.contents === null) return {};
+  if (document.contents === null) return { values: {}, places: {} };
   if (!isMap(document.contents)) throw refuse(0, 'must be a mapping of settings');
   const values: Record<string, unknown> = {};
+  const places: Record<string, string> = {};
   for (const { key, value } of document.contents.items) {
     const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0;
     const name = isScalar(key) ? String(key.value) : '';
@@ -41,20 +49,24 @@ export function readConfigFile(path: string, settings: Settings): Record<string,
       throw refuse(offset, `${name}: must be ${nameOf[setting.kind]}`);
     const wrong = setting.check?.(given) ?? null;
     if (wrong !== null) throw refuse(offset, `${name}: ${wrong}`);
-    if (setting.secret) refuseOpenSecret(path, name);
+    if (setting.secret && isOpen(path))
+      throw refuse(
+        offset,
+        `${name}: is a secret, and everybody can read this file; run: chmod o-rwx ${path}`,
+      );
     values[name] = given;
+    places[name] = `${path}:${lines.linePos(offset).line}: ${name}`;
   }
-  return values;
+  return { values, places };
 }
 
 function unknownKey(name: string, known: readonly string[]): string {
   const near = nearest(name, known);
-  return `unknown key "${name}"; ${near ? `did you mean "${near}"?` : `known are ${known.join(', ')}`}`;
+  return `unknown key "${clip(clean(name))}"; ${near ? `did you mean "${near}"?` : `known are ${known.join(', ')}`}`;
 }
 
-function refuseOpenSecret(path: string, name: string): void {
-  if ((statSync(path).mode & 0o007) !== 0)
-    throw usage(`${path} holds a secret (${name}) and everybody can read it; run: chmod o-rwx ${path}`);
+function isOpen(path: string): boolean {
+  return (statSync(path).mode & 0o007) !== 0;
 }
 
 function readText(path: string): string {

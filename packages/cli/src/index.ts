@@ -1,5 +1,5 @@
 export { Cli, type Globals, type Output, type VersionInfo } from './cli.ts';
-export { readConfigFile, type Setting, type Settings } from './config-file.ts';
+export { type ConfigFile, readConfigFile, type Setting, type Settings } from './config-file.ts';
 export { exit } from './exit-codes.ts';
 export { CliFailure, toFailure, usage } from './failure.ts';
 export { readTokenFile, serverUrl } from './profile/connection.ts';

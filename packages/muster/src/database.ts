@@ -16,11 +16,7 @@ export async function openDatabase(
   log: (line: string) => void,
 ): Promise<Database> {
   if (url !== undefined && url !== '') {
-    // Anything else is taken for the name of a database on some host, and fails far from its cause.
-    if (!/^postgres(ql)?:\/\//.test(url))
-      throw usage(
-        'the database URL (DATABASE_URL) must look like postgres://user:password@host:5432/database',
-      );
+    if (!isDatabaseUrl(url)) throw usage(`the database URL (DATABASE_URL) ${databaseUrlRule}`);
     return { url, where: withoutPassword(url), embedded: false, stop: async () => {} };
   }
   const embedded = await startEmbedded({ dir, log, keep: true });
@@ -30,6 +26,13 @@ export async function openDatabase(
     embedded: true,
     stop: () => embedded.stop(),
   };
+}
+
+export const databaseUrlRule = 'must look like postgres://user:password@host:5432/database';
+
+/** Anything else is taken for the name of a database on some host, and fails far from its cause. */
+export function isDatabaseUrl(text: string): boolean {
+  return /^postgres(ql)?:\/\//.test(text);
 }
 
 export function withoutPassword(url: string): string {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { readSettings } from './commands/server.ts';
+import { readSettings } from './commands/server-settings.ts';
 import { withoutPassword } from './database.ts';
 import { part } from './local-agents.ts';
 import { machineOf, pairsOf, portsOf } from './machine-flags.ts';
@@ -80,14 +80,20 @@ test('flags win over the environment, which wins over the file', () => {
 
 test.each([
   ['port: high\n', ':1: port: must be a number'],
+  ['port: 6878tcp\n', ':1: port: must be a number'],
+  ['port: 1\nport: 2\n', ':2: Map keys must be unique'],
+  ['host: 127.0.0.1\ntlsCert: a.pem\n', ':2: tlsCert: TLS needs both a certificate and a key'],
+  ['port: &a 1\nhost: *a\n', ':2: host: must be a text'],
+  ['__proto__: 1\n', ':1: unknown key "__proto__"'],
   ['host: 127.0.0.1\nport: 70000\n', ':2: port: must be a port, 0 to 65535 (0 picks a free one)'],
   ['behindTlsProxy: 1\n', ':1: behindTlsProxy: must be true or false'],
   ['publicUrl: nowhere\n', ':1: publicUrl: must be an address such as https://muster.example.org'],
   ['logLevel: loud\n', ':1: logLevel: must be one of debug, info, warn, error'],
+  ['databaseUrl: localhost/muster\n', ':1: databaseUrl: must look like postgres://'],
   ['- a\n', ':1: must be a mapping of settings'],
 ])('the file %j is refused by line and key', (text, message) => {
   const config = join(folder, 'server.yaml');
-  writeFileSync(config, text);
+  writeFileSync(config, text, { mode: 0o600 });
   expect(() => readSettings({ config }, {})).toThrow(`${config}${message}`);
 });
 
@@ -95,6 +101,6 @@ test('a secret in a file that everybody can read is refused', () => {
   const config = join(folder, 'server.yaml');
   writeFileSync(config, 'databaseUrl: postgres://x\n', { mode: 0o644 });
   expect(() => readSettings({ config }, {})).toThrow(
-    /holds a secret \(databaseUrl\) and everybody can read it/,
+    `${config}:1: databaseUrl: is a secret, and everybody can read this file; run: chmod o-rwx ${config}`,
   );
 });

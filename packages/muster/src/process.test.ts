@@ -1,12 +1,13 @@
 // The program as a process: what only a real one can show.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { FakeServer } from '@muster/client/testing';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 const launcher = join(import.meta.dirname, '..', 'bin', 'muster.js');
 let server: FakeServer;
@@ -72,7 +73,10 @@ test('help of the parts that start servers is there', async () => {
 
 test.each([
   [['server', '--port', 'x'], '--port must be a port, 0 to 65535 (0 picks a free one)'],
-  [['server', '--tls-cert', 'a'], 'TLS needs both a certificate and a key: --tls-cert and --tls-key'],
+  [
+    ['server', '--tls-cert', 'a'],
+    '--tls-cert: TLS needs both a certificate and a key (tlsCert and tlsKey, --tls-cert and --tls-key)',
+  ],
   [['up', '--agents', '0'], '--agents wants a whole number from 1 to 100, got "0"'],
   [
     ['up', '--devices', 'gpu'],
@@ -85,10 +89,86 @@ test.each([
   expect(await ended).toEqual([2, null]);
 });
 
-test('an unknown key in the configuration refuses the start and names file and line', async () => {
-  const file = join(home, 'server.yaml');
-  writeFileSync(file, 'port: 6878\nhots: 127.0.0.1\n');
-  const { stderr, ended } = start('server', '--config', file);
-  expect(await stderr).toBe(`muster: ${file}:2: unknown key "hots"; did you mean "host"?\n`);
-  expect(await ended).toEqual([2, null]);
+describe('a configuration that is wrong refuses the start, by file, line and key', () => {
+  const listening = createServer();
+  const pem = (): string => {
+    const file = join(home, 'key.pem');
+    writeFileSync(file, 'secret', { mode: 0o644 });
+    return file;
+  };
+  const cert = (): string => {
+    const [file, key] = [join(home, 'cert.pem'), join(home, 'its-key.pem')];
+    const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', '-subj', '/CN=localhost'];
+    execFileSync('openssl', [...made, '-keyout', key, '-out', file], { stdio: 'ignore' });
+    return file;
+  };
+  beforeAll(() => new Promise<void>((resolve) => void listening.listen(0, '127.0.0.1', resolve)));
+  afterAll(() => listening.close());
+
+  const cases: readonly (readonly [string, () => string, string])[] = [
+    ['an unknown key', () => 'port: 0\nhots: 127.0.0.1\n', ':2: unknown key "hots"; did you mean "host"?'],
+    ['a wrong unit', () => 'port: 6878s\n', ':1: port: must be a number'],
+    [
+      'a port in use',
+      () => `host: 127.0.0.1\nport: ${(listening.address() as AddressInfo).port}\n`,
+      ':2: port: port \\d+ on 127.0.0.1 is in use; choose another, or stop what has it',
+    ],
+    [
+      'an address of another machine',
+      () => 'host: 192.0.2.1\nbehindTlsProxy: true\n',
+      ':1: host: 192.0.2.1 is not an address of this machine; give one that is',
+    ],
+    [
+      'a secret that everybody can read',
+      () => 'port: 0\ndatabaseUrl: postgres://u:p@h/d\n',
+      ':2: databaseUrl: is a secret, and everybody can read this file; run: chmod o-rwx ',
+    ],
+    [
+      'a TLS key that everybody can read',
+      () => `port: 0\ntlsCert: ${cert()}\ntlsKey: ${pem()}\n`,
+      ':3: tlsKey: refusing to start: the TLS key .* can be read by everybody; run: chmod o-rwx ',
+    ],
+    ...['0.0.0.0', '"::"'].map(
+      (host) =>
+        [
+          `the address ${host} without TLS`,
+          () => `port: 0\nhost: ${host}\n`,
+          ':2: host: refusing to listen on .* without TLS: tokens would travel in the clear',
+        ] as const,
+    ),
+  ];
+
+  test.each(cases)('%s', async (_, text, message) => {
+    const [file, dir] = [join(home, 'server.yaml'), join(home, 'state')];
+    writeFileSync(file, text(), { mode: 0o644 });
+    const { stderr, ended } = start('server', '--config', file, '--dir', dir);
+    const said = await stderr;
+    expect(said).toMatch(new RegExp(`^muster: ${file}${message}`));
+    expect(said.trim().split('\n')).toHaveLength(1);
+    expect(await ended).toEqual([2, null]);
+    // Nothing was made on the way.
+    expect(existsSync(dir)).toBe(false);
+  });
+
+  test('or by its flag', async () => {
+    const { stderr, ended } = start('server', '--host', '0.0.0.0', '--port', '0');
+    expect(await stderr).toMatch(/^muster: --host: refusing to listen on 0\.0\.0\.0 without TLS/);
+    expect(await ended).toEqual([2, null]);
+  });
+});
+
+test('Ctrl-C in the middle of a submit ends with 130 and the key to find out', async () => {
+  const asked = new Promise<string>((resolve) => {
+    server.on('POST /v1/jobs', ({ headers }) => {
+      resolve(String(headers['idempotency-key']));
+      return () => undefined;
+    });
+  });
+  const { child, stderr, ended } = start('run', '--', 'true');
+  const key = await asked;
+  child.kill('SIGINT');
+  expect(await ended).toEqual([130, null]);
+  expect(await stderr).toMatch(
+    new RegExp(`^muster: interrupted while submitting, .*run the same command with --key ${key} [^\n]*\n$`),
+  );
 });

@@ -5,7 +5,7 @@ import { type Cli, loadProfiles, measured, rememberProfile, usage } from '@muste
 import type { MusterClient } from '@muster/client';
 import type { JobView, NodeView } from '@muster/model';
 import { defaultDir } from '../directories.ts';
-import { requireFreePort } from '../free-port.ts';
+import { portTrouble } from '../free-port.ts';
 import { type LocalSystem, startLocalSystem } from '../local-system.ts';
 import { fileLog } from '../log.ts';
 import { machineOf, portsOf } from '../machine-flags.ts';
@@ -20,7 +20,8 @@ export async function up(cli: Cli, flags: UpFlags): Promise<void> {
   const options = checked(cli, flags);
   const { dir, port, agents } = options;
   const advice = 'is "muster up" running already? Else choose another with --port';
-  await requireFreePort('127.0.0.1', port, advice);
+  const trouble = await portTrouble('127.0.0.1', port, advice);
+  if (trouble !== null) throw usage(trouble.message);
   makeFolder(dir);
   const logFile = join(dir, 'muster.log');
   const log = fileLog(logFile, cli.globals.verbose ? 'debug' : 'info', cli.terminal.stderr);
