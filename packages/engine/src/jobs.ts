@@ -2,6 +2,7 @@
 // and a copy is a handful of block moves. What only few jobs have (failures, nodes to avoid, who holds it) is kept aside.
 import { type Failures, invariant, type JobId, type NodeId, noFailures } from '@muster/model';
 import { grown } from './columns.ts';
+import { ForkMap } from './fork-map.ts';
 
 export const vacant = 0;
 export const queued = 1;
@@ -10,7 +11,7 @@ export const held = 2;
 export const placed = 3;
 
 export class JobTable {
-  readonly slots = new Map<JobId, number>();
+  slots = new ForkMap<JobId, number>();
   ids: JobId[] = [];
   state = new Uint8Array(0);
   /** 1 while the job stands in its entry's line, 2 while it waits for its backoff to end, 0 otherwise. */
@@ -28,7 +29,7 @@ export class JobTable {
 
   copy(): JobTable {
     const other = new JobTable();
-    for (const [id, slot] of this.slots) other.slots.set(id, slot);
+    other.slots = this.slots.fork();
     other.ids = this.ids.slice();
     other.state = this.state.slice();
     other.line = this.line.slice();

@@ -47,6 +47,33 @@ describe('a sorted list', () => {
     );
   });
 
+  test('a copy and what it was copied from go their own ways', () => {
+    keys.fill(0);
+    const change = fc.record({ on: fc.nat(2), item: fc.nat(999), copy: fc.nat(60) });
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 1500, size: 'max' }), (changes) => {
+        const lists = [0, 1, 2].map(() => new SortedInts(compare));
+        const sets = [0, 1, 2].map(() => new Set<number>());
+        for (let i = 0; i < 900; i++) {
+          lists[0]!.insert(i);
+          sets[0]!.add(i);
+        }
+        for (const { on, item, copy } of changes) {
+          if (copy < 3) {
+            lists[copy] = lists[on]!.copy(compare);
+            sets[copy] = new Set(sets[on]!);
+          } else if (sets[on]!.delete(item)) lists[on]!.remove(item);
+          else {
+            lists[on]!.insert(item);
+            sets[on]!.add(item);
+          }
+        }
+        for (const [i, list] of lists.entries()) expect(items(list)).toEqual([...sets[i]!].sort(compare));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
   test('walks backwards as it walks forwards', () => {
     keys.fill(0);
     const list = new SortedInts(compare);

@@ -3,6 +3,8 @@
 // The order of an item may change only between `find` and `moved`; everything else relies on it standing still.
 //
 // A position is a packed pair (chunk, offset); it stays valid until the next change of the list.
+//
+// A copy shares the chunks; whoever changes a shared one first makes it its own.
 import { invariant } from '@muster/model';
 
 export type Compare = (a: number, b: number) => number;
@@ -17,6 +19,8 @@ export class SortedInts {
   readonly #compare: Compare;
   #chunks: Int32Array[] = [];
   #lengths: number[] = [];
+  /** Which chunks may be written; null for all. */
+  #owned: boolean[] | null = null;
 
   constructor(compare: Compare) {
     this.#compare = compare;
@@ -25,8 +29,10 @@ export class SortedInts {
   copy(compare: Compare): SortedInts {
     const other = new SortedInts(compare);
     other.size = this.size;
-    other.#chunks = this.#chunks.map((chunk) => chunk.slice());
+    other.#chunks = this.#chunks.slice();
     other.#lengths = this.#lengths.slice();
+    other.#owned = this.#chunks.map(() => false);
+    this.#owned = other.#owned.slice();
     return other;
   }
 
@@ -108,6 +114,7 @@ export class SortedInts {
       chunk[0] = item;
       this.#chunks.push(chunk);
       this.#lengths.push(1);
+      this.#owned?.push(true);
     } else {
       const chunk = this.#chunks.length - 1;
       this.#insertAt(chunk, this.#lengths[chunk]!, item);
@@ -122,13 +129,14 @@ export class SortedInts {
     this.size--;
     const c = position >>> offsetBits;
     const offset = position & offsetMask;
-    const chunk = this.#chunks[c]!;
     const length = this.#lengths[c]! - 1;
-    chunk.copyWithin(offset, offset + 1, length + 1);
+    // The last one leaves by being counted no more.
+    if (offset < length) this.#own(c).copyWithin(offset, offset + 1, length + 1);
     this.#lengths[c] = length;
     if (length > 0) return;
     this.#chunks.splice(c, 1);
     this.#lengths.splice(c, 1);
+    this.#owned?.splice(c, 1);
   }
 
   /** The item at `position` changed its place in the order since `find` gave that position. */
@@ -167,7 +175,6 @@ export class SortedInts {
   }
 
   #insertAt(c: number, offset: number, item: number): void {
-    let chunk = this.#chunks[c]!;
     const length = this.#lengths[c]!;
     if (length === chunkMax) {
       this.#split(c);
@@ -176,15 +183,22 @@ export class SortedInts {
       else this.#insertAt(c, offset, item);
       return;
     }
-    if (length === chunk.length) {
-      const wider = new Int32Array(length * 2);
-      wider.set(chunk);
-      this.#chunks[c] = wider;
-      chunk = wider;
-    }
+    const chunk = this.#own(c, length + 1);
     chunk.copyWithin(offset + 1, offset, length);
     chunk[offset] = item;
     this.#lengths[c] = length + 1;
+  }
+
+  /** The chunk, to write, with room for so many. */
+  #own(c: number, room = 0): Int32Array {
+    const chunk = this.#chunks[c]!;
+    const capacity = room > chunk.length ? chunk.length * 2 : chunk.length;
+    if (capacity === chunk.length && (this.#owned === null || this.#owned[c])) return chunk;
+    const own = new Int32Array(capacity);
+    own.set(chunk);
+    this.#chunks[c] = own;
+    if (this.#owned) this.#owned[c] = true;
+    return own;
   }
 
   /** Appending is the common case, so the last chunk splits into a full one and a small one. */
@@ -195,6 +209,7 @@ export class SortedInts {
     rest.set(chunk.subarray(keep, chunkMax));
     this.#chunks.splice(c + 1, 0, rest);
     this.#lengths.splice(c + 1, 0, chunkMax - keep);
+    this.#owned?.splice(c + 1, 0, true);
     this.#lengths[c] = keep;
   }
 }

@@ -3,6 +3,7 @@
 import { type EngineRows, invariant, type Policy, type RunFacts, type RunId } from '@muster/model';
 import { ClassTable } from './classes.ts';
 import { Fleet } from './fleet.ts';
+import { ForkMap } from './fork-map.ts';
 import { JobTable } from './jobs.ts';
 import { releasePort, takePort } from './ports.ts';
 import { Queue } from './queue.ts';
@@ -15,7 +16,7 @@ export interface State {
   readonly fleets: Fleets;
   readonly jobs: JobTable;
   readonly queue: Queue;
-  readonly runs: Map<RunId, RunFacts>;
+  readonly runs: ForkMap<RunId, RunFacts>;
   /** The latest time seen by `decide`; a job once due stays due. */
   clockMs: number;
   /** Classes on which capacity was given back since the last cycle. */
@@ -35,7 +36,7 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     fleets: new Fleets(new Fleet(new ClassTable())),
     jobs,
     queue: new Queue(jobs, rows.policy),
-    runs: new Map(),
+    runs: new ForkMap(),
     clockMs: 0,
     freed: new Set(),
     touched: false,
@@ -51,7 +52,7 @@ export function copyState(state: State): State {
     fleets: new Fleets(live.copy(live.classes.copy())),
     jobs,
     queue: state.queue.copy(jobs),
-    runs: new Map(state.runs),
+    runs: state.runs.fork(),
     freed: new Set(state.freed),
   };
 }
