@@ -205,6 +205,19 @@ test('login verifies the token from stdin and keeps it privately; two profiles s
   expect(readFileSync(bench.user.config, 'utf8')).toContain('current: prod');
 });
 
+test('without a terminal nothing is asked, coloured or drawn', async () => {
+  expect(await bench.user.run(['login', bench.server.url])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'muster: stdin has no token in it\n',
+  });
+  expect(bench.server.requests).toEqual([]);
+  bench.logIn();
+  bench.server.on('GET /v1/jobs', page([jobView()]));
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: escapes are what must not be there
+  expect((await bench.user.run(['ps'], { nowMs: now })).stdout).toMatch(/^[^\x1b\r]+$/);
+});
+
 test('an unreadable file and a config others can read are told in one line with 2', async () => {
   bench.logIn();
   expect(await bench.user.run(['submit', '-f', join(bench.user.home, 'none.yaml')])).toMatchObject({

@@ -1,5 +1,7 @@
 // run and submit against a fake server: what is sent, what is printed, and what Ctrl-C does.
+import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { problem, testBench } from './testing/bench.ts';
 import { failed, jobDetail, jobId, jobView } from './testing/sample-views.ts';
@@ -107,6 +109,61 @@ test('Ctrl-C while submitting prints the key with which to find out', async () =
   );
 });
 
+test('Ctrl-C while submitting a file prints the key too, of one job or of several', async () => {
+  bench.logIn();
+  const never = () => {
+    bench.user.interrupt();
+    return () => {};
+  };
+  bench.server.on('POST /v1/jobs', ({ query }) =>
+    query.has('dryRun') ? { json: { valid: true } } : never(),
+  );
+  bench.server.on('POST /v1/jobs/batch', never);
+  for (const stdin of ['command: [a]\n', 'command: [a]\n---\ncommand: [b]\n']) {
+    const { code, stdout, stderr } = await bench.user.run(['submit', '-f', '-', '--key', 'mine'], { stdin });
+    expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
+    expect(stderr).toMatch(/^muster: interrupted while submitting, .* with --key mine to find out[^\n]*\n$/);
+  }
+});
+
+test('an answer that is lost ends with 3 and the key, in one line', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/jobs', () => (response) => void response.destroy());
+  const { code, stderr } = await bench.user.run(['run', '-d', '--', 'true']);
+  expect(code).toBe(3);
+  const key = bench.server.to('POST /v1/jobs')[0]?.headers['idempotency-key'];
+  expect(stderr).toMatch(new RegExp(`^muster: .* run the same command with --key ${key} [^\\n]*\\n$`));
+}, 20_000);
+
+test('a script with the line ends of Windows is told, and the command goes on', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/jobs', { status: 201, json: { id: jobId('a'), repeated: false } });
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(bench.user.home, name), text);
+    return name;
+  };
+  const windows = write('windows.sh', '#!/bin/sh\r\n#SBATCH --gpus=8\r\ntrue\r\n');
+  const plain = write('plain.sh', '#!/bin/sh\ntrue\n');
+  const run = async (...command: string[]) =>
+    (await bench.user.run(['run', '-d', '--workdir', bench.user.home, '--', ...command])).stderr;
+  for (const command of [[`./${windows}`], ['bash', '-e', windows]])
+    expect(await run(...command)).toMatch(
+      /^muster: warning: the lines of (\.\/)?windows\.sh end with CRLF, .*\n$/,
+    );
+  for (const command of [
+    [`./${plain}`],
+    ['sh', plain],
+    ['sh', 'none.sh'],
+    ['cat', windows],
+    ['sh', '-c', 'true'],
+  ])
+    expect(await run(...command)).toBe('');
+  // In the command itself it is certain, and refused.
+  expect(await run('sh', '-c', 'cd /data\r\nls\r\n')).toBe(
+    'muster: the command: line 1 ends with CRLF, and a shell takes the CR for a part of the command; end lines with LF alone\n',
+  );
+});
+
 test('Ctrl-C while following lets the job go on; a second one cancels it', async () => {
   bench.logIn();
   let cancelled = false;
@@ -136,6 +193,29 @@ test('submit tells mistakes with their place and sends nothing', async () => {
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(/^muster: stdin:2:14: \/resources\/gpu: unknown field "gpu"/);
   expect(bench.server.requests).toEqual([]);
+});
+
+test('one bad job of several, or one the server does not know a project of, and none is sent', async () => {
+  bench.logIn();
+  const good = 'command: [a]\n---\n';
+  const bad = await bench.user.run(['submit', '-f', '-'], { stdin: `${good}command: [b]\ntasks: 0\n` });
+  expect(bad.stderr).toBe('muster: stdin:4:8: /tasks: must be a whole number from 1 to 100000, not 0\n');
+  expect(bench.server.requests).toEqual([]);
+  const errors = [
+    { path: '/project', code: 'invalid-field', message: 'there is no project "x"', value: '"x"' },
+  ];
+  bench.server.on('POST /v1/jobs', ({ body }) =>
+    body.includes('"project"')
+      ? problem('unknown-project', 422, 'there is no project "x"', errors)
+      : { json: { valid: true } },
+  );
+  const unknown = await bench.user.run(['submit', '-f', '-'], { stdin: `${good}command: [b]\nproject: x\n` });
+  expect(unknown).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'muster: stdin:4:10: /project: there is no project "x"\n',
+  });
+  expect(bench.server.requests.filter(({ query }) => query.get('dryRun') !== 'true')).toEqual([]);
 });
 
 test('submit maps a refusal of the bench.server to its place in the file', async () => {

@@ -4,7 +4,9 @@ import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { followJob } from '../follow/follow-job.ts';
 import { type RunFlags, refusedFlags, specFromFlags } from '../spec/from-flags.ts';
+import { crlfScript } from '../spec/script-file.ts';
 import { submitOne } from '../submit-one.ts';
+import { clean } from '../text/clean.ts';
 
 type Flags = RunFlags & {
   readonly detach?: boolean;
@@ -59,6 +61,7 @@ async function run(cli: Cli, command: string[], flags: Flags): Promise<number | 
   const { terminal } = cli;
   const spec = specFromFlags(command, flags, terminal.cwd, terminal.env);
   const client = cli.client();
+  tellCrlf(cli, command, flags.workdir ?? terminal.cwd);
   if (flags.dryRun) {
     const considered = await client.jobs.consider(spec).catch((error) => {
       throw refusedFlags(error?.problem ?? null) ?? error;
@@ -76,4 +79,13 @@ async function run(cli: Cli, command: string[], flags: Flags): Promise<number | 
   }
   cli.note(cli.notePaint('dim', `-- ${id} ${repeated ? 'was submitted before with this key' : 'submitted'}`));
   return followJob(cli, client, id, { output: true });
+}
+
+/** The kernel looks for an interpreter whose name ends with the CR, and all it says is "not found". */
+function tellCrlf(cli: Cli, command: readonly string[], workdir: string): void {
+  const script = crlfScript(command, workdir);
+  if (script !== null)
+    cli.note(
+      `muster: warning: the lines of ${clean(script)} end with CRLF, with which no shell can run it; convert it with: sed -i 's/\\r$//' ${clean(script)}`,
+    );
 }

@@ -5,7 +5,7 @@ import type { BatchItemView } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { exit } from '../exit-codes.ts';
-import { CliFailure, usage } from '../failure.ts';
+import { CliFailure } from '../failure.ts';
 import { followJob } from '../follow/follow-job.ts';
 import { checkDocument, placedProblem } from '../spec/check.ts';
 import {
@@ -27,8 +27,6 @@ interface Flags {
 }
 
 const maxProblems = 20;
-/** The API takes this many in one request. */
-const maxBatch = 10_000;
 
 export function submitCommand(cli: Cli): Command {
   return new Command('submit')
@@ -50,8 +48,6 @@ async function submit(cli: Cli, flags: Flags): Promise<number | undefined> {
   const documents = parseDocuments(await readSpecFile(flags.file, cli.terminal.stdin), file);
   const problems = documents.flatMap(checkDocument);
   if (problems.length > 0) throw new FileProblems(file, problems.slice(0, maxProblems));
-  if (documents.length > maxBatch)
-    throw usage(`${file} has ${documents.length} jobs; at most ${maxBatch} at once`);
   const client = cli.client();
   if (flags.dryRun) return dryRun(cli, client, documents, file);
   const key = flags.key ?? newKey();

@@ -3,8 +3,11 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { isMap, LineCounter, parseDocument, stringify } from 'yaml';
+import { clip } from '@muster/model';
+import { LineCounter, parseDocument, stringify } from 'yaml';
 import { usage } from '../failure.ts';
+import { place } from '../spec/place.ts';
+import { clean } from '../text/clean.ts';
 
 export interface Profile {
   readonly server: string;
@@ -33,12 +36,10 @@ export function loadProfiles(env: Env): ProfileFile {
   const document = parseDocument(text, { lineCounter: lines });
   const [error] = document.errors;
   if (error) throw usage(`${path}:${error.linePos?.[0].line ?? 1}: ${error.message.split('\n')[0]}`);
-  return checked(document.toJS() as unknown, path, (key) => {
-    const pair = isMap(document.contents)
-      ? document.contents.items.find((item) => String(item.key) === key)
-      : undefined;
-    const range = (pair?.key as { range?: [number] } | undefined)?.range;
-    return range ? lines.linePos(range[0]).line : 1;
+  const spotAt = (offset: number) => ({ line: lines.linePos(offset).line, column: 1 });
+  return checked(document.toJS() as unknown, (keys, message) => {
+    const pointer = keys.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+    return usage(`${path}:${place(document, pointer, 'name', spotAt).line}: ${clean(message)}`);
   });
 }
 
@@ -58,26 +59,47 @@ function read(path: string): string | null {
   }
 }
 
-function checked(value: unknown, path: string, lineOf: (key: string) => number): ProfileFile {
+type Refuse = (keys: readonly string[], message: string) => Error;
+
+const profileKeys = ['server', 'token', 'caFile'];
+
+function checked(value: unknown, refuse: Refuse): ProfileFile {
   if (value === null) return { current: null, profiles: {} };
-  if (typeof value !== 'object') throw usage(`${path}: is not a mapping of settings`);
-  for (const key of Object.keys(value))
-    if (key !== 'current' && key !== 'profiles')
-      throw usage(`${path}:${lineOf(key)}: unknown key "${key}"; known are current and profiles`);
-  const { current = null, profiles = {} } = value as { current?: unknown; profiles?: unknown };
-  for (const [name, profile] of Object.entries(profiles as Record<string, unknown>)) {
-    const { server, token, caFile } = (profile ?? {}) as Record<string, unknown>;
-    if (caFile !== undefined && typeof caFile !== 'string')
-      throw usage(`${path}: profile "${name}": caFile must be the path of a file`);
-    if (typeof server !== 'string' || typeof token !== 'string')
-      throw usage(
-        `${path}: profile "${name}" needs a server and a token; run: muster login URL --profile ${name}`,
-      );
-  }
-  return {
-    current: typeof current === 'string' ? current : null,
-    profiles: profiles as ProfileFile['profiles'],
-  };
+  if (!isMapping(value)) throw refuse([], 'is not a mapping of settings');
+  refuseUnknown(value, ['current', 'profiles'], [], refuse);
+  const { current = null, profiles } = value;
+  if (current !== null && typeof current !== 'string') throw refuse(['current'], 'current: must be a name');
+  if (!isMapping(profiles ?? {}))
+    throw refuse(['profiles'], 'profiles: must be a mapping of names to profiles');
+  const named = (profiles ?? {}) as Record<string, unknown>;
+  for (const [name, profile] of Object.entries(named)) checkProfile(name, profile ?? {}, refuse);
+  return { current, profiles: named as ProfileFile['profiles'] };
+}
+
+function checkProfile(name: string, profile: unknown, refuse: Refuse): void {
+  const at = ['profiles', name];
+  if (!isMapping(profile)) throw refuse(at, `profile "${name}" must be a mapping with a server and a token`);
+  refuseUnknown(profile, profileKeys, at, refuse);
+  const { server, token, caFile } = profile;
+  if (caFile !== undefined && typeof caFile !== 'string')
+    throw refuse([...at, 'caFile'], `profile "${name}": caFile must be the path of a file`);
+  if (typeof server !== 'string' || typeof token !== 'string')
+    throw refuse(at, `profile "${name}" needs a server and a token; run: muster login URL --profile ${name}`);
+}
+
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function refuseUnknown(
+  value: Record<string, unknown>,
+  known: readonly string[],
+  at: readonly string[],
+  refuse: Refuse,
+): void {
+  const key = Object.keys(value).find((name) => !known.includes(name));
+  if (key !== undefined)
+    throw refuse([...at, key], `unknown key "${clip(key)}"; known are ${known.join(', ')}`);
 }
 
 export function saveProfiles(env: Env, file: ProfileFile): string {

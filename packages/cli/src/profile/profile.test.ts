@@ -73,8 +73,15 @@ test('a file that others can read is refused, with what to run', () => {
 });
 
 test.each([
-  ['curent: x\n', /config\.yaml:1: unknown key "curent"/],
-  ['profiles:\n  a: { server: x }\n', /profile "a" needs a server and a token/],
+  ['curent: x\n', /config\.yaml:1: unknown key "curent"; known are current, profiles/],
+  ['current: 5\n', /config\.yaml:1: current: must be a name/],
+  ['profiles: 5\n', /config\.yaml:1: profiles: must be a mapping/],
+  ['profiles:\n  a: { server: x }\n', /config\.yaml:2: profile "a" needs a server and a token/],
+  ['profiles:\n  b: {server: x, token: y}\n  a: x\n', /config\.yaml:3: profile "a" must be a mapping/],
+  [
+    'profiles:\n  a:\n    server: x\n    token: y\n    tokn: z\n',
+    /config\.yaml:5: unknown key "tokn"; known are server, token, caFile/,
+  ],
   ['profiles: [\n', /config\.yaml:\d+: /],
   ['just text\n', /is not a mapping/],
 ])('%j is refused by name', (text, message) => {

@@ -2,7 +2,14 @@
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { checkDocument } from './check.ts';
-import { FileProblems, fileProblemText, maxFileBytes, parseDocuments, readSpecFile } from './documents.ts';
+import {
+  FileProblems,
+  fileProblemText,
+  maxFileBytes,
+  maxJobs,
+  parseDocuments,
+  readSpecFile,
+} from './documents.ts';
 
 function problems(text: string): string[] {
   try {
@@ -75,6 +82,15 @@ test('deep nesting and keys with meaning in JavaScript are refused', () => {
   ]);
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
 });
+
+test('more jobs than a request takes are refused at the first that is too many', () => {
+  const job = 'command: [a]\n---\n';
+  expect(parseDocuments(job.repeat(maxJobs), 'jobs.yaml')).toHaveLength(maxJobs);
+  // Far more than could be made into documents in the time there is.
+  expect(() => parseDocuments(job.repeat(600_000), 'jobs.yaml')).toThrow(
+    'jobs.yaml:20001: is job 10001; at most 10000 at once, so split the file',
+  );
+}, 60_000);
 
 test('a file beyond the cap is refused while it is read', async () => {
   const huge = Readable.from(

@@ -2,7 +2,7 @@
 // The file is capped, aliases are limited (a few hundred bytes of them can stand for gigabytes), and a key given twice is an error.
 import { createReadStream } from 'node:fs';
 import type { JobSpecInput } from '@muster/model';
-import { type Document, isMap, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { Composer, type Document, isMap, isScalar, LineCounter, Parser, visit } from 'yaml';
 import { CliFailure, usage } from '../failure.ts';
 import type { InStream } from '../terminal.ts';
 import { clean } from '../text/clean.ts';
@@ -10,6 +10,8 @@ import { whyUnreadable } from '../unreadable.ts';
 import { type Part, place, type Spot } from './place.ts';
 
 export const maxFileBytes = 10 * 1024 * 1024;
+/** The API takes this many in one request. */
+export const maxJobs = 10_000;
 const maxAliases = 100;
 const maxDepth = 100;
 
@@ -67,9 +69,7 @@ function decoded(bytes: Buffer, name: string): string {
 
 export function parseDocuments(text: string, file: string): SpecDocument[] {
   const lines = new LineCounter();
-  // The parser's own check for double keys takes quadratic time; ours is in doubleKeys.
-  const parsed = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
-  const documents = (Array.isArray(parsed) ? parsed : []) as Document.Parsed[];
+  const documents = composed(text, file, lines);
   const spotAt = (offset: number): Spot => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
@@ -77,7 +77,7 @@ export function parseDocuments(text: string, file: string): SpecDocument[] {
   const found = documents.flatMap((document) => syntaxProblems(document, spotAt));
   if (found.length > 0) throw new FileProblems(file, found.slice(0, 20));
   // A trailing "---" makes an empty document; it asks for nothing.
-  const filled = documents.filter((document) => document.contents !== null && document.toJS() !== null);
+  const filled = documents.filter((document) => !isEmpty(document));
   if (filled.length === 0)
     throw new FileProblems(file, [
       { line: 1, column: 1, message: 'there is no job in it; write at least a command' },
@@ -86,6 +86,27 @@ export function parseDocuments(text: string, file: string): SpecDocument[] {
     value: document.toJS({ maxAliasCount: maxAliases }) as JobSpecInput,
     spot: (pointer, part) => place(document, pointer, part, spotAt),
   }));
+}
+
+/** One document after the other, so that a file of a million jobs is refused at the first that is too many. */
+function composed(text: string, file: string, lines: LineCounter): Document.Parsed[] {
+  // The parser's own check for double keys takes quadratic time; ours is in shapeProblems.
+  const composer = new Composer({ lineCounter: lines, prettyErrors: false, uniqueKeys: false });
+  const documents: Document.Parsed[] = [];
+  let jobs = 0;
+  for (const document of composer.compose(new Parser(lines.addNewLine).parse(text))) {
+    documents.push(document as Document.Parsed);
+    if (!isEmpty(document)) jobs++;
+    if (jobs > maxJobs)
+      throw usage(
+        `${file}:${lines.linePos(document.contents?.range?.[0] ?? 0).line}: is job ${jobs}; at most ${maxJobs} at once, so split the file`,
+      );
+  }
+  return documents;
+}
+
+function isEmpty({ contents }: Document): boolean {
+  return contents === null || (isScalar(contents) && contents.value === null);
 }
 
 function syntaxProblems(document: Document.Parsed, spotAt: (offset: number) => Spot): FileProblem[] {
@@ -141,7 +162,7 @@ function shapeProblems(document: Document.Parsed, spotAt: (offset: number) => Sp
       return visit.BREAK;
     },
   });
-  if (problems.length === 0 && !isMap(document.contents) && document.toJS() !== null)
+  if (problems.length === 0 && !isMap(document.contents) && !isEmpty(document))
     problems.push({
       ...spotAt(document.contents?.range?.[0] ?? 0),
       message: 'a job is a mapping of fields, such as "command: [python, train.py]"',
