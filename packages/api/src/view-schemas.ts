@@ -13,6 +13,7 @@ import {
   type ProjectView,
   type RunView,
   type SubmittedView,
+  strikeCodes,
   type TaskView,
   type TokenView,
   type VersionView,
@@ -172,7 +173,17 @@ export const nodeSchema = view<NodeView>('Node', {
   state: z.enum(['ready', 'silent', 'lost', 'removed']),
   stateSince: time,
   stateReason: reason.nullable(),
-  drain: z.object({ by: text, reason: text, since: time }).nullable(),
+  drain: z.object({ by: text, reason: text, since: time, quarantine: z.boolean() }).nullable(),
+  strikes: z
+    .object({
+      count: whole,
+      code: z.enum(strikeCodes),
+      detail: text,
+      last: time,
+      until: time,
+      spared: z.boolean(),
+    })
+    .nullable(),
   labels: textMap,
   address: text,
   cpuMilli: whole,

@@ -100,7 +100,7 @@ function taskView({ placement, nodeName, state }: TaskRow, spec: JobSpec): TaskV
 }
 
 export function nodeView(row: NodeRow): NodeView {
-  const { drain, inventory, state } = row;
+  const { drain, inventory, state, strikes } = row;
   return {
     id: row.id,
     name: row.name,
@@ -109,7 +109,24 @@ export function nodeView(row: NodeRow): NodeView {
     state: state.state,
     stateSince: time(state.sinceMs),
     stateReason: state.state === 'lost' ? state.reason : null,
-    drain: drain ? { by: drain.by, reason: drain.reason, since: time(drain.sinceMs) } : null,
+    drain: drain
+      ? {
+          by: drain.by,
+          reason: drain.reason,
+          since: time(drain.sinceMs),
+          quarantine: drain.quarantine === true,
+        }
+      : null,
+    strikes: strikes
+      ? {
+          count: strikes.count,
+          code: strikes.code,
+          detail: strikes.detail,
+          last: time(strikes.lastMs),
+          until: time(strikes.untilMs),
+          spared: strikes.spared,
+        }
+      : null,
     labels: inventory.labels,
     address: inventory.address,
     cpuMilli: inventory.cpuMilli,

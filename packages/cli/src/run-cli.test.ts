@@ -113,7 +113,14 @@ test('a table fits the terminal and is coloured there alone', async () => {
   bench.server.on(
     'GET /v1/nodes',
     page([
-      nodeView({ drain: { by: 'ada', reason: 'a fan that makes a noise like a small plane', since: '' } }),
+      nodeView({
+        drain: {
+          by: 'ada',
+          reason: 'a fan that makes a noise like a small plane',
+          since: '',
+          quarantine: false,
+        },
+      }),
     ]),
   );
   const { stdout } = await bench.user.run(['nodes'], { tty: true, columns: 70, nowMs: now });
@@ -124,6 +131,30 @@ test('a table fits the terminal and is coloured there alone', async () => {
   const coloured = (await bench.user.run(['nodes', '--no-color'], { tty: true, columns: 70, nowMs: now }))
     .stdout;
   expect(coloured).toBe(plain);
+});
+
+test('a quarantined node says so, and why, and how to end it', async () => {
+  bench.logIn();
+  const reason = 'its agent sent 3 bad messages; the last (bad-counter): message 9 after 2';
+  const strikes = {
+    count: 3,
+    code: 'bad-counter' as const,
+    detail: 'message 9 after 2',
+    last: '2026-08-01T11:59:00.000Z',
+    until: '2026-08-02T11:59:00.000Z',
+    spared: false,
+  };
+  const node = nodeView({ drain: { by: 'muster', reason, since: '', quarantine: true }, strikes });
+  bench.server.on('GET /v1/nodes', page([node]));
+  bench.server.on('GET /v1/nodes/gpu-1', { json: node });
+  const list = (await bench.user.run(['nodes'], { nowMs: now })).stdout;
+  expect(list).toMatch(/gpu-1 +quarantined/);
+  expect(list).toContain(reason);
+  expect(list).toContain('0 of 1 nodes take work');
+  const shown = (await bench.user.run(['nodes', 'gpu-1'], { nowMs: now })).stdout;
+  expect(shown).toMatch(/State +quarantined/);
+  expect(shown).toMatch(/Strikes +3, the last .*: message 9 after 2 \(bad-counter\)/);
+  expect(shown).toContain('muster undrain gpu-1');
 });
 
 test('show tells where every task runs and what it came to', async () => {

@@ -19,8 +19,10 @@ export interface ClassNodes {
   readonly index: SortedInts;
   /** Ready or silent, draining or not: what could hold work once everything is well and idle. */
   existing: number;
+  /** Drained by an operator, and by Muster itself. */
   draining: number;
-  /** Silent and not draining. */
+  quarantined: number;
+  /** Silent and not drained. */
   silent: number;
 }
 
@@ -221,7 +223,7 @@ export class Fleet {
   #openClass(cls: NodeClass): void {
     if (this.byClass[cls.id]) return;
     const index = new SortedInts(this.compareNodes);
-    this.byClass[cls.id] = { cls, index, existing: 0, draining: 0, silent: 0 };
+    this.byClass[cls.id] = { cls, index, existing: 0, draining: 0, quarantined: 0, silent: 0 };
   }
 
   #closeClass(id: number): void {
@@ -244,7 +246,8 @@ export class Fleet {
     if (!exists(facts)) return;
     nodes.existing += sign;
     this.existing += sign;
-    if (facts.drain !== null) nodes.draining += sign;
+    if (facts.drain?.quarantine) nodes.quarantined += sign;
+    else if (facts.drain !== null) nodes.draining += sign;
     else if (facts.state === 'silent') nodes.silent += sign;
     else if (sign === 1) nodes.index.insert(slot);
     else nodes.index.remove(slot);

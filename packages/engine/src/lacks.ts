@@ -14,6 +14,7 @@ const lackOrder: readonly Lack[] = [
   'cpu-total',
   'memory-total',
   'draining',
+  'quarantined',
   'silent',
   'devices-busy',
   'cpu-busy',
@@ -67,6 +68,7 @@ function countIndexed(
   add: Add,
 ): void {
   add('draining', nodes.draining);
+  add('quarantined', nodes.quarantined);
   add('silent', nodes.silent);
   const { index } = nodes;
   let position = index.first();
@@ -91,7 +93,7 @@ function countNamed(
     const { state, drain } = fleet.facts[slot]!;
     if (fleet.classOf[slot] !== nodes.cls.id || (state !== 'ready' && state !== 'silent')) continue;
     if (!nameAllowed(fleet, question.shape, slot)) add('constraint', 1);
-    else if (drain !== null) add('draining', 1);
+    else if (drain !== null) add(drain.quarantine ? 'quarantined' : 'draining', 1);
     else if (state === 'silent') add('silent', 1);
     else add(nearestLack(fleet, question, slot, fits), 1);
   }

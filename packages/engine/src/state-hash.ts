@@ -87,7 +87,7 @@ function nodeText({ name, cluster, pool, generation, state, drain, inventory }: 
   ]);
   const capabilities = [...inventory.capabilities].sort();
   return canonicalJson([
-    [name, cluster, pool, generation, state, drain !== null],
+    [name, cluster, pool, generation, state, drain?.quarantine ? 'quarantined' : drain !== null],
     [cpuMilli, memoryMib, labels, ports, devices, capabilities],
   ]);
 }

@@ -40,6 +40,7 @@ describe('a job without room', () => {
       node('a'),
       node('b'),
       node('c', { draining: true }),
+      node('q', { quarantined: true }),
       node('d', { state: 'silent' }),
       node('e', { draining: true, state: 'silent' }),
       node('f', { devices: devices(8, 'A100') }),
@@ -52,7 +53,7 @@ describe('a job without room', () => {
     });
     const busy = demand(group([gpus(8, 'H100')], { cpuMilli: 2000 }), asked);
     expect(lacks(told(nodes, asked, busy, busy))).toBe(
-      '1 constraint, 1 device-model, 1 device-count, 1 cpu-total, 2 draining, 1 silent, 2 devices-busy',
+      '1 constraint, 1 device-model, 1 device-count, 1 cpu-total, 2 draining, 1 quarantined, 1 silent, 2 devices-busy',
     );
   });
 
@@ -96,11 +97,12 @@ describe('a job without room', () => {
       a,
       b,
       node('c', { draining: true }),
+      node('q', { quarantined: true }),
       node('d', { state: 'silent' }),
       node('e', { state: 'lost' }),
     ];
     expect(lacks(told(nodes, asked, oneTask(8), oneTask(8)))).toBe(
-      '1 constraint, 1 draining, 1 silent, 1 devices-busy',
+      '1 constraint, 1 draining, 1 quarantined, 1 silent, 1 devices-busy',
     );
   });
 });

@@ -79,6 +79,7 @@ const everyLack: Readonly<Record<Lack, true>> = {
   'cpu-total': true,
   'memory-total': true,
   draining: true,
+  quarantined: true,
   silent: true,
   'devices-busy': true,
   'cpu-busy': true,

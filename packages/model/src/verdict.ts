@@ -10,6 +10,7 @@ export type Lack =
   | 'cpu-total' // never as many cores
   | 'memory-total' // never as much memory
   | 'draining' // an operator keeps new work off it
+  | 'quarantined' // Muster does, for what its agent sent
   | 'silent' // not heard from
   | 'devices-busy' // enough devices, not free now
   | 'cpu-busy'
@@ -20,6 +21,7 @@ export type Lack =
 /** Lacks that pass when other jobs end or nodes come back; the rest are what the node is. */
 export const passingLacks: readonly Lack[] = [
   'draining',
+  'quarantined',
   'silent',
   'devices-busy',
   'cpu-busy',
@@ -74,6 +76,7 @@ const lackText: Readonly<Record<Lack, string>> = {
   'cpu-total': 'have too few cores',
   'memory-total': 'have too little memory',
   draining: 'are draining',
+  quarantined: 'are quarantined',
   silent: 'are not responding',
   'devices-busy': 'have their devices in use',
   'cpu-busy': 'have their cores in use',

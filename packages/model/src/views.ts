@@ -7,6 +7,7 @@ import type { JobState } from './job-state.ts';
 import type { NodeState } from './node-state.ts';
 import type { JobResult, Reason, RunResult, TaskExit } from './outcome.ts';
 import type { RunState } from './run-state.ts';
+import type { StrikeCode } from './strikes.ts';
 import type { TaskState } from './task-state.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -80,7 +81,23 @@ export interface NodeView {
   readonly state: NodeState['state'];
   readonly stateSince: string;
   readonly stateReason: Reason | null;
-  readonly drain: { readonly by: string; readonly reason: string; readonly since: string } | null;
+  /** Who keeps new work off it and why; `quarantine` when that is Muster itself. */
+  readonly drain: {
+    readonly by: string;
+    readonly reason: string;
+    readonly since: string;
+    readonly quarantine: boolean;
+  } | null;
+  /** What its agent sent that a correct agent never sends: how often, the last of it, and until when it counts. */
+  readonly strikes: {
+    readonly count: number;
+    readonly code: StrikeCode;
+    readonly detail: string;
+    readonly last: string;
+    readonly until: string;
+    /** Enough for a quarantine, which would have taken too much of its pool. */
+    readonly spared: boolean;
+  } | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly address: string;
   readonly cpuMilli: number;

@@ -61,12 +61,24 @@ function isOpen(node: NodeView): boolean {
 }
 
 export function nodeState(node: NodeView): string {
-  return node.state === 'ready' && node.drain ? 'draining' : node.state;
+  if (node.state !== 'ready' || node.drain === null) return node.state;
+  return node.drain.quarantine ? 'quarantined' : 'draining';
 }
 
 function reason(node: NodeView): string {
+  if (node.drain?.quarantine) return `${node.drain.reason}; end it with: muster undrain ${node.name}`;
   if (node.drain) return `drained by ${node.drain.by}: ${node.drain.reason}`;
+  if (node.strikes?.spared)
+    return `its agent sent ${node.strikes.count} bad messages; not quarantined, because its pool has too few nodes left`;
   return node.stateReason?.message ?? '';
+}
+
+function strikesText({ strikes }: NodeView, nowMs: number): string[] {
+  if (strikes === null) return [];
+  const { count, code, detail, last, until } = strikes;
+  return [
+    `${count}, the last ${ago(last, nowMs)}: ${detail} (${code}); they count until ${localTime(until, nowMs)}`,
+  ];
 }
 
 /** "H100 x8" for one model, "4 H100, 4 A100" for several. */
@@ -137,6 +149,7 @@ async function one(cli: Cli, client: MusterClient, name: string): Promise<View> 
     `${cli.paint('dim', 'Node'.padEnd(11))} ${cli.paint('bold', clean(node.name))}  ${node.id}`,
     `${cli.paint('dim', 'State'.padEnd(11))} ${paintState(cli.paint, nodeState(node))} for ${elapsed(node.stateSince, null, cli.nowMs)}`,
     ...(reason(node) === '' ? [] : [field('Reason', reason(node))]),
+    ...strikesText(node, cli.nowMs).map((text) => field('Strikes', text)),
     field('Cluster', `${node.cluster}  pool ${node.pool}`),
     field('Address', node.address),
     field('Cores', `${formatMilli(node.cpuMilliUsed)} of ${formatMilli(node.cpuMilli)} used`),

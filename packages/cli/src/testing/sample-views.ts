@@ -116,6 +116,7 @@ export function nodeView(change: Partial<NodeView> = {}): NodeView {
     stateSince: secondsAgo(1000),
     stateReason: null,
     drain: null,
+    strikes: null,
     labels: {},
     address: '10.0.0.1',
     cpuMilli: 16_000,

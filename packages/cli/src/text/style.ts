@@ -28,6 +28,7 @@ const stateStyles: Readonly<Record<string, Style>> = {
   cancelled: 'dim',
   ready: 'green',
   draining: 'yellow',
+  quarantined: 'red',
   silent: 'yellow',
   lost: 'red',
   removed: 'dim',

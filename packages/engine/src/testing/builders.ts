@@ -39,7 +39,13 @@ export interface NodeOptions {
   readonly pool?: string;
   readonly state?: NodeFacts['state'];
   readonly draining?: boolean;
+  readonly quarantined?: boolean;
   readonly generation?: number;
+}
+
+function drainOf({ draining, quarantined }: NodeOptions): NodeFacts['drain'] {
+  if (quarantined) return { by: 'muster', reason: 'strikes', sinceMs: 0, quarantine: true };
+  return draining ? { by: 'ada', reason: 'repair', sinceMs: 0 } : null;
 }
 
 /** A node with 8 H100, 64 cores and 512 GiB unless said otherwise. */
@@ -51,7 +57,7 @@ export function node(name: string, options: NodeOptions = {}): NodeFacts {
     pool: options.pool ?? 'gpu',
     generation: options.generation ?? 1,
     state: options.state ?? 'ready',
-    drain: options.draining ? { by: 'ada', reason: 'repair', sinceMs: 0 } : null,
+    drain: drainOf(options),
     inventory: {
       cpuMilli: options.cpuMilli ?? 64_000,
       memoryMib: options.memoryMib ?? 524_288,
