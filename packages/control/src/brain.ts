@@ -60,7 +60,8 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
   async function decide(leading: number): Promise<number> {
     const startedMs = world.clock.monotonicMs();
     const report = await cycle({ epoch: leading, engine, store, lastNowMs });
-    const applied = report.committed?.outcome === 'committed' ? report.committed.value.applied.length : 0;
+    const value = report.committed?.outcome === 'committed' ? report.committed.value : null;
+    const applied = value?.applied.length ?? 0;
     lastNowMs = report.plan.nowMs;
     if (report.committed !== null)
       status = {
@@ -68,7 +69,7 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
         placements: status.placements + applied,
         lastCycleMs: world.clock.monotonicMs() - startedMs,
       };
-    return afterCycle(report, applied);
+    return afterCycle(report, applied + (value?.claimed.length ?? 0) + (value?.released.length ?? 0));
   }
 
   async function afterCycle({ plan, committed }: CycleReport, applied: number): Promise<number> {

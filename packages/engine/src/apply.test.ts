@@ -2,6 +2,7 @@ import { InvariantError } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { devices, job, jobId, node, nodeId, oneTask } from './testing/builders.ts';
+import { starts } from './testing/plan-text.ts';
 import { World } from './testing/world.ts';
 
 const a = node('a');
@@ -142,19 +143,19 @@ describe('nodes', () => {
     world.submit(job(1, oneTask(8)));
     world.submit(job(2, oneTask(66)));
     const plan = world.cycle();
-    expect(plan.units.map((unit) => unit.tasks[0]!.devices.length)).toEqual([8, 66]);
+    expect(starts(plan).map((unit) => unit.tasks[0]!.devices.length)).toEqual([8, 66]);
     expect(world.rebuilt().stateHash()).toBe(world.engine.stateHash());
   });
 
   test('are ordered by id, whenever they joined', () => {
     const world = new World(loadEngine, node('c'), node('a'), node('b'));
     for (const n of [1, 2, 3]) world.submit(job(n, oneTask(8)));
-    expect(world.decide().units.map((unit) => unit.tasks[0]!.node)).toEqual(['a', 'b', 'c'].map(nodeId));
+    expect(starts(world.decide()).map((unit) => unit.tasks[0]!.node)).toEqual(['a', 'b', 'c'].map(nodeId));
   });
 
   test('are decided on with the generation that was known', () => {
     const world = new World(loadEngine, node('a', { generation: 7 }));
     world.submit(job(1, oneTask(1)));
-    expect(world.decide().units[0]!.nodeGenerations).toEqual([[nodeId('a'), 7]]);
+    expect(starts(world.decide())[0]!.nodeGenerations).toEqual([[nodeId('a'), 7]]);
   });
 });

@@ -2,7 +2,7 @@
 // somewhere and stops the process; kinds that do not concern the engine only advance the sequence.
 import { type EventBody, invariant, type LogEvent } from '@muster/model';
 import { held, placed, queued } from './jobs.ts';
-import { endRun, type State, startRun } from './state.ts';
+import { changeRun, endRun, plannedRun, type State, startRun } from './state.ts';
 
 export function apply(state: State, event: LogEvent): void {
   if (event.sequence <= state.sequence) return;
@@ -35,6 +35,13 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
       break;
     case 'run.running':
       state.jobs.version[state.jobs.slotOf(body.job)] = body.version;
+      changeRun(state, body.run, { startedMs: body.startedMs });
+      break;
+    case 'run.checkpointed':
+      changeRun(state, body.run, { checkpointMs: body.checkpointMs });
+      break;
+    case 'run.stopping':
+      changeRun(state, body.run, { stopping: true });
       break;
     case 'run.ended':
       endRun(state, body.run);
@@ -74,8 +81,7 @@ function applyJob(state: State, body: JobBody, sequence: number): void {
     case 'job.requeued':
       jobs.attempt[job] = body.attempt;
       jobs.notBeforeMs[job] = body.notBeforeMs;
-      jobs.setFailures(job, body.failures);
-      jobs.setAvoid(job, body.avoid);
+      jobs.setPast(job, body);
       queue.queue(job, state.clockMs);
       break;
     case 'job.ended':
@@ -89,7 +95,7 @@ function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planne
   const job = jobs.slotOf(body.job);
   invariant(jobs.state[job] === queued, `job ${body.job} is planned and was not queued`);
   const { run, attempt, exclusive, tasks, port } = body;
-  startRun(state, { run, job: body.job, attempt, exclusive, tasks, port }, true);
+  startRun(state, plannedRun({ run, job: body.job, attempt, exclusive, tasks, port }), true);
   jobs.version[job] = body.version;
   jobs.attempt[job] = attempt;
   queue.unqueue(job, placed);

@@ -2,6 +2,7 @@ import type { JobDemand, NodeFacts, Plan } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { demand, devices, gpus, group, job, jobId, node, nodeId, oneTask } from './testing/builders.ts';
+import { starts } from './testing/plan-text.ts';
 import { World } from './testing/world.ts';
 
 /** `node:devices` of each task of the last job, after the ones before it were placed one by one. */
@@ -16,7 +17,7 @@ function placeOn(nodes: readonly NodeFacts[], ...asked: JobDemand[]): string[] {
 }
 
 function layout(plan: Plan): string[] {
-  return plan.units.flatMap((unit) =>
+  return starts(plan).flatMap((unit) =>
     unit.tasks.map((task) => `${task.node.slice(5)}:${task.devices.join(',')}`),
   );
 }
@@ -80,7 +81,7 @@ describe('a gang', () => {
     ];
     const world = new World(loadEngine, a, b);
     world.submit(job(1, demand(groups)));
-    const [unit] = world.decide().units;
+    const [unit] = starts(world.decide());
     expect(unit!.tasks.map(({ rank, group: g, node: n }) => [rank, g, n])).toEqual([
       [0, 0, nodeId('a')],
       [1, 1, nodeId('a')],
@@ -167,11 +168,11 @@ describe('ports', () => {
   test('are the lowest free one of the node of rank 0', () => {
     const world = new World(loadEngine, a);
     for (const n of [1, 2, 3]) world.submit(job(n, oneTask(1)));
-    const units = world.cycle().units;
+    const units = starts(world.cycle());
     expect(units.map((unit) => unit.port)).toEqual([30_000, 30_001, 30_002]);
     world.finish(units[1]!.run);
     world.submit(job(4, oneTask(1)));
-    expect(world.decide().units.map((unit) => unit.port)).toEqual([30_001]);
+    expect(starts(world.decide()).map((unit) => unit.port)).toEqual([30_001]);
   });
 
   test('are asked of the node of rank 0 only', () => {
@@ -196,13 +197,13 @@ describe('nodes to avoid', () => {
   test('are left alone while another fits, and used when none does', () => {
     const world = new World(loadEngine, a, b);
     world.submit(job(1, oneTask(8)));
-    const [first] = world.cycle().units;
+    const [first] = starts(world.cycle());
     expect(first!.tasks[0]!.node).toBe(nodeId('a'));
     world.requeue(first!.run, 0, [nodeId('a')]);
-    const [second] = world.cycle().units;
+    const [second] = starts(world.cycle());
     expect(second!.tasks[0]!.node).toBe(nodeId('b'));
     world.requeue(second!.run, 0, [nodeId('a'), nodeId('b')]);
-    expect(world.cycle().units[0]!.tasks[0]!.node).toBe(nodeId('a'));
+    expect(starts(world.cycle())[0]!.tasks[0]!.node).toBe(nodeId('a'));
   });
 });
 

@@ -1,6 +1,15 @@
 // Every job that is not ended, one row a job, one typed array a column: a million queued jobs are a few dozen megabytes
 // and a copy is a handful of block moves. What only few jobs have (failures, nodes to avoid, who holds it) is kept aside.
-import { type Failures, invariant, type JobId, type NodeId, noFailures } from '@muster/model';
+import {
+  type Failures,
+  freshPast,
+  invariant,
+  type JobId,
+  type JobPast,
+  type NodeId,
+  noFailures,
+  type Preemption,
+} from '@muster/model';
 import { grown } from './columns.ts';
 import { ForkMap } from './fork-map.ts';
 
@@ -25,6 +34,8 @@ export class JobTable {
   readonly #failures = new Map<number, Failures>();
   readonly #avoid = new Map<number, readonly NodeId[]>();
   readonly #heldBy = new Map<number, string>();
+  readonly #failedMs = new Map<number, number>();
+  readonly #preempted = new Map<number, readonly Preemption[]>();
   #vacant: number[] = [];
 
   copy(): JobTable {
@@ -41,6 +52,8 @@ export class JobTable {
     for (const [slot, failures] of this.#failures) other.#failures.set(slot, failures);
     for (const [slot, avoid] of this.#avoid) other.#avoid.set(slot, avoid);
     for (const [slot, by] of this.#heldBy) other.#heldBy.set(slot, by);
+    for (const [slot, atMs] of this.#failedMs) other.#failedMs.set(slot, atMs);
+    for (const [slot, past] of this.#preempted) other.#preempted.set(slot, past);
     other.#vacant = this.#vacant.slice();
     return other;
   }
@@ -67,8 +80,7 @@ export class JobTable {
   remove(slot: number): void {
     this.slots.delete(this.ids[slot]!);
     this.state[slot] = vacant;
-    this.setFailures(slot, noFailures);
-    this.setAvoid(slot, []);
+    this.setPast(slot, freshPast);
     this.setHeldBy(slot, null);
     this.#vacant.push(slot);
   }
@@ -89,6 +101,30 @@ export class JobTable {
   setAvoid(slot: number, avoid: readonly NodeId[]): void {
     if (avoid.length === 0) this.#avoid.delete(slot);
     else this.#avoid.set(slot, avoid);
+  }
+
+  /** When an attempt last failed. */
+  failedMs(slot: number): number | null {
+    return this.#failedMs.get(slot) ?? null;
+  }
+
+  /** The last times a run of it was stopped for another job, oldest first. */
+  preempted(slot: number): readonly Preemption[] {
+    return this.#preempted.get(slot) ?? never;
+  }
+
+  past(slot: number): JobPast {
+    const [failures, failedMs] = [this.failures(slot), this.failedMs(slot)];
+    return { failures, failedMs, avoid: this.avoid(slot), preempted: this.preempted(slot) };
+  }
+
+  setPast(slot: number, { failures, failedMs, avoid, preempted }: JobPast): void {
+    this.setFailures(slot, failures);
+    this.setAvoid(slot, avoid);
+    if (failedMs === null) this.#failedMs.delete(slot);
+    else this.#failedMs.set(slot, failedMs);
+    if (preempted.length === 0) this.#preempted.delete(slot);
+    else this.#preempted.set(slot, preempted);
   }
 
   heldBy(slot: number): string | null {
@@ -112,6 +148,7 @@ export class JobTable {
 }
 
 const none: readonly NodeId[] = [];
+const never: readonly Preemption[] = [];
 
 export function failureCount(failures: Failures): number {
   return failures.user + failures.outOfMemory + failures.infrastructure;

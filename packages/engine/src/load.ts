@@ -20,10 +20,7 @@ export function loadState(rows: EngineRows): State {
     if (node.state !== 'removed') state.fleets.live.put(node);
   for (const row of rows.jobs.toSorted((a, b) => a.submittedSequence - b.submittedSequence))
     loadJob(state, row);
-  for (const run of rows.runs) {
-    const { attempt, exclusive, job, port, run: id, tasks } = run;
-    startRun(state, { run: id, job, attempt, exclusive, tasks, port }, false);
-  }
+  for (const run of rows.runs) startRun(state, run, false);
   return state;
 }
 
@@ -32,8 +29,7 @@ function loadJob({ jobs, queue, clockMs }: State, row: EngineRows['jobs'][number
   const { state } = row;
   jobs.version[job] = row.version;
   jobs.attempt[job] = state.attempt;
-  jobs.setFailures(job, state.failures);
-  jobs.setAvoid(job, state.avoid);
+  jobs.setPast(job, state);
   if ('notBeforeMs' in state) jobs.notBeforeMs[job] = state.notBeforeMs;
   queue.enter(job, row.project, row.tier, row.priority, row.demand);
   if (state.state === 'held') {

@@ -25,6 +25,7 @@ import type { Entry } from './queue.ts';
 import { type Reason, reasonOf } from './reason.ts';
 import { matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
+import { hashPlaces } from './state-hash.ts';
 import { fitsNow, whyNot } from './verdict.ts';
 import { engineVersion } from './version.ts';
 
@@ -138,6 +139,7 @@ function makeUnit(state: State, { job, placement }: Placed): PlanUnit {
   const id = jobs.ids[job]!;
   const attempt = jobs.attempt[job]!;
   return {
+    kind: 'start',
     job: id,
     jobVersion: jobs.version[job]!,
     run: runId(id, attempt),
@@ -172,23 +174,23 @@ function generations(fleet: Fleet, placement: Placement): (readonly [NodeId, num
   return nodes.length === 1 ? nodes : nodes.sort((a, b) => compareText(a[0], b[0]));
 }
 
+function hashUnit(hasher: Hasher, unit: PlanUnit): void {
+  hasher.text(unit.kind).text(unit.run).number(unit.jobVersion);
+  if (unit.kind === 'release') {
+    hasher.text(unit.reason.code);
+    return;
+  }
+  hashPlaces(hasher, unit.kind === 'start' ? unit : unit.claim);
+  const victims = unit.kind === 'preempt' ? unit.claim.victims : [];
+  for (const { run, right } of victims) hasher.text(run).text(right);
+  hasher.number(unit.nodeGenerations.length);
+  for (const [node, generation] of unit.nodeGenerations) hasher.text(node).number(generation);
+}
+
 export function planHash(plan: Omit<Plan, 'hash'>): string {
   const hasher = new Hasher().number(plan.sequence).number(plan.nowMs).number(plan.policyVersion);
   hasher.text(plan.engineVersion).optional(plan.wakeAtMs).number(plan.units.length);
-  for (const unit of plan.units) {
-    hasher
-      .text(unit.run)
-      .number(unit.jobVersion)
-      .number(unit.exclusive ? 1 : 0)
-      .number(unit.port);
-    hasher.number(unit.tasks.length).number(unit.nodeGenerations.length);
-    for (const task of unit.tasks) {
-      hasher.number(task.group).text(task.node).number(task.cpuMilli).number(task.memoryMib);
-      hasher.number(task.devices.length);
-      for (const device of task.devices) hasher.number(device);
-    }
-    for (const [node, generation] of unit.nodeGenerations) hasher.text(node).number(generation);
-  }
+  for (const unit of plan.units) hashUnit(hasher, unit);
   for (const { entry, verdict } of plan.verdicts) hasher.text(entry).text(JSON.stringify(verdict));
   return hasher.digest();
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { arbitraryDemand, arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
 import { job } from './testing/builders.ts';
-import { planText } from './testing/plan-text.ts';
+import { planText, starts } from './testing/plan-text.ts';
 import { referenceUnits } from './testing/reference.ts';
 import { World } from './testing/world.ts';
 
@@ -28,7 +28,7 @@ function holds(property: (steps: readonly Step[]) => void): void {
 /** Throws when the runs that hold capacity and the plan together take more than a node has. */
 function checkCapacity(world: World, plan: Plan): void {
   for (const { node, inventory } of world.nodes.values()) {
-    const planned = plan.units.flatMap((unit) => unit.tasks.filter((task) => task.node === node));
+    const planned = starts(plan).flatMap((unit) => unit.tasks.filter((task) => task.node === node));
     if (planned.length === 0) continue;
     const all: TaskPlacement[] = [...planned];
     for (const run of world.runs.values()) all.push(...run.tasks.filter((task) => task.node === node));
@@ -55,7 +55,7 @@ describe('for any history', { timeout }, () => {
       play(steps, (world) => {
         const plan = world.engine.fork().decide(world.nowMs);
         expect(new Set(plan.units.map((unit) => unit.job)).size).toBe(plan.units.length);
-        for (const unit of plan.units) {
+        for (const unit of starts(plan)) {
           const row = world.jobs.get(unit.job)!;
           expect(row.state.state).toBe('queued');
           expect(unit.tasks).toHaveLength(taskCount(row.demand));
@@ -73,7 +73,7 @@ describe('for any history', { timeout }, () => {
     holds((steps) => {
       play(steps, (world) => {
         const plan = world.engine.fork().decide(world.nowMs);
-        const units = plan.units.map(({ nodeGenerations: _, ...unit }) => unit);
+        const units = starts(plan).map(({ nodeGenerations: _, ...unit }) => unit);
         expect(units).toEqual(referenceUnits(world.rows(), world.nowMs));
       });
     });
@@ -129,8 +129,8 @@ describe('for any history', { timeout }, () => {
         const verdict = world.engine.consider(facts, world.nowMs);
         world.submit(facts);
         expect(world.engine.explain(facts.job, world.nowMs)).toEqual(verdict);
-        const starts = world.decide().units.some((unit) => unit.job === facts.job);
-        expect(verdict.kind === 'placed').toBe(starts);
+        const started = starts(world.decide()).some((unit) => unit.job === facts.job);
+        expect(verdict.kind === 'placed').toBe(started);
       }),
       { numRuns },
     );
@@ -163,8 +163,8 @@ describe('for any history', { timeout }, () => {
         );
         for (const { job, state } of world.jobs.values()) {
           const verdict = engine.explain(job, nowMs)!;
-          const starts = placed.has(job) || state.state === 'starting' || state.state === 'running';
-          expect(verdict.kind === 'placed').toBe(starts);
+          const begun = placed.has(job) || state.state === 'starting' || state.state === 'running';
+          expect(verdict.kind === 'placed').toBe(begun);
           if (verdict.kind === 'placed') continue;
           expect(verdict.reasons).toHaveLength(1);
           const [reason] = verdict.reasons;

@@ -46,10 +46,9 @@ function jobRow(state: State, slot: number): JobRow {
 
 function jobState({ jobs }: State, slot: number): JobRow['state'] {
   const attempt = jobs.attempt[slot]!;
-  const failures = jobs.failures(slot);
-  const avoid = jobs.avoid(slot);
-  const waiting = { attempt, failures, avoid, sinceMs: 0, notBeforeMs: jobs.notBeforeMs[slot]! };
-  if (jobs.state[slot] === queued) return { state: 'queued', ...waiting };
+  const past = jobs.past(slot);
+  const waiting = { attempt, ...past, sinceMs: 0, notBeforeMs: jobs.notBeforeMs[slot]! };
+  if (jobs.state[slot] === queued) return { state: 'queued', claim: null, ...waiting };
   if (jobs.state[slot] === held) return { state: 'held', by: jobs.heldBy(slot) ?? '', ...waiting };
-  return { state: 'starting', attempt, failures, avoid, run: runId(jobs.ids[slot]!, attempt) };
+  return { state: 'starting', attempt, ...past, run: runId(jobs.ids[slot]!, attempt) };
 }

@@ -1,6 +1,6 @@
 // Equal for equal states, however they came about: a sum of the hashes of jobs, nodes and runs, which no slot number and no
 // history can enter. What a node's runs take is hashed beside the runs themselves, so that a slip in the sums shows.
-import { canonicalJson, type NodeFacts, type RunFacts } from '@muster/model';
+import { canonicalJson, type LiveRun, type NodeFacts, type Places } from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import { Hasher, SetHasher } from './hash.ts';
 import type { Entry } from './queue.ts';
@@ -17,17 +17,25 @@ export function stateHash(state: State): string {
   return hasher.digest();
 }
 
-function hashRun(run: RunFacts): Hasher {
+function hashRun(run: LiveRun): Hasher {
   const hasher = new Hasher().text(run.run).text(run.job).number(run.attempt);
   hasher
-    .number(run.exclusive ? 1 : 0)
-    .number(run.port)
-    .number(run.tasks.length);
-  for (const { rank, group, node, cpuMilli, memoryMib, devices } of run.tasks) {
+    .optional(run.startedMs)
+    .optional(run.checkpointMs)
+    .number(run.stopping ? 1 : 0);
+  hashPlaces(hasher, run);
+  return hasher;
+}
+
+export function hashPlaces(hasher: Hasher, { exclusive, port, tasks }: Places): void {
+  hasher
+    .number(exclusive ? 1 : 0)
+    .number(port)
+    .number(tasks.length);
+  for (const { rank, group, node, cpuMilli, memoryMib, devices } of tasks) {
     hasher.number(rank).number(group).text(node).number(cpuMilli).number(memoryMib).number(devices.length);
     for (const device of devices) hasher.number(device);
   }
-  return hasher;
 }
 
 function hashJobs({ jobs, queue }: State): SetHasher {
@@ -50,6 +58,8 @@ function hashJobs({ jobs, queue }: State): SetHasher {
     const { user, outOfMemory, infrastructure } = jobs.failures(job);
     hasher.number(user).number(outOfMemory).number(infrastructure);
     for (const node of jobs.avoid(job)) hasher.text(node);
+    hasher.optional(jobs.failedMs(job));
+    for (const { atMs, by } of jobs.preempted(job)) hasher.number(atMs).text(by);
     hasher.text(jobs.heldBy(job) ?? '');
     set.add(hasher);
   }

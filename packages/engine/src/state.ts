@@ -1,6 +1,13 @@
 // Everything the engine remembers. Logical state is what the events said (jobs, nodes, runs, policy); the rest (index,
 // blocked shapes, what was told, the clock's last reading) is derived from it or a cache, and no part of the state hash.
-import { type EngineRows, invariant, type Policy, type RunFacts, type RunId } from '@muster/model';
+import {
+  type EngineRows,
+  invariant,
+  type LiveRun,
+  type Policy,
+  type RunFacts,
+  type RunId,
+} from '@muster/model';
 import { ClassTable } from './classes.ts';
 import { Fleet } from './fleet.ts';
 import { ForkMap } from './fork-map.ts';
@@ -16,7 +23,7 @@ export interface State {
   readonly fleets: Fleets;
   readonly jobs: JobTable;
   readonly queue: Queue;
-  readonly runs: ForkMap<RunId, RunFacts>;
+  readonly runs: ForkMap<RunId, LiveRun>;
   /** The latest time seen by `decide`; a job once due stays due. */
   clockMs: number;
   /** Classes on which capacity was given back since the last cycle. */
@@ -66,7 +73,7 @@ export function forget(state: State): void {
 }
 
 /** A run takes what its tasks say. `strict` refuses more than is free; rows may hold more after an inventory shrank. */
-export function startRun(state: State, run: RunFacts, strict: boolean): void {
+export function startRun(state: State, run: LiveRun, strict: boolean): void {
   invariant(!state.runs.has(run.run), `run ${run.run} is planned twice`);
   const fleet = state.fleets.live;
   state.runs.set(run.run, run);
@@ -89,6 +96,22 @@ export function startRun(state: State, run: RunFacts, strict: boolean): void {
   const first = run.tasks.find((task) => task.rank === 0);
   invariant(first, `run ${run.run} has no rank 0`);
   takePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
+}
+
+/** A run as it is when its plan was committed. */
+export function plannedRun(facts: RunFacts): LiveRun {
+  return { ...facts, startedMs: null, checkpointMs: null, stopping: false };
+}
+
+/** Something happened to a run that changes nothing of what it holds. */
+export function changeRun(
+  state: State,
+  id: RunId,
+  change: Partial<Pick<LiveRun, 'startedMs' | 'checkpointMs' | 'stopping'>>,
+): void {
+  const run = state.runs.get(id);
+  invariant(run, `unknown run ${id} changed`);
+  state.runs.set(id, { ...run, ...change });
 }
 
 /** Everything the run held is free again. */

@@ -4,10 +4,10 @@
 import type { JobDemand } from './demand.ts';
 import type { JobId, NodeId, RunId } from './ids.ts';
 import type { Inventory } from './inventory.ts';
-import type { JobState } from './job-state.ts';
+import type { JobPast, JobState } from './job-state.ts';
 import type { Drain, NodeState } from './node-state.ts';
-import type { Failures, JobResult, Reason, RunResult, TaskExit } from './outcome.ts';
-import type { TaskPlacement, UnitRefusal } from './plan.ts';
+import type { JobResult, Reason, RunResult, TaskExit } from './outcome.ts';
+import type { Claim, TaskPlacement, UnitRefusal } from './plan.ts';
 import type { Policy } from './policy.ts';
 import type { Strike } from './strikes.ts';
 
@@ -44,11 +44,25 @@ export interface RunFacts {
   readonly port: number;
 }
 
-type QueuedFacts = {
+/** A run as rows have it: what it holds, and what has happened to it since. */
+export interface LiveRun extends RunFacts {
+  /** Null until every task has started. */
+  readonly startedMs: number | null;
+  /** When it last said that its work is saved, by the server's clock; null when it never did. */
+  readonly checkpointMs: number | null;
+  /** It is being stopped, for whatever reason. */
+  readonly stopping: boolean;
+}
+
+/** Progress that a run has saved, as it told. */
+export interface Checkpoint {
+  readonly step: number | null;
+  readonly path: string | null;
+}
+
+type QueuedFacts = JobPast & {
   readonly attempt: number;
   readonly notBeforeMs: number;
-  readonly failures: Failures;
-  readonly avoid: readonly NodeId[];
 };
 
 export type EventBody =
@@ -63,11 +77,39 @@ export type EventBody =
       readonly version: number;
       readonly because: RunResult;
     } & QueuedFacts)
+  /** Victims are being stopped, and their room is kept for this job. */
+  | {
+      readonly kind: 'job.claimed';
+      readonly job: JobId;
+      readonly version: number;
+      readonly run: RunId;
+      readonly claim: Claim;
+    }
+  /** The claim is given up; victims that are gone by now stay gone. */
+  | { readonly kind: 'job.unclaimed'; readonly job: JobId; readonly version: number; readonly reason: Reason }
   | { readonly kind: 'job.ended'; readonly job: JobId; readonly version: number; readonly result: JobResult }
   | ({ readonly kind: 'run.planned'; readonly version: number; readonly epoch: number } & RunFacts)
   | { readonly kind: 'run.starting'; readonly run: RunId; readonly job: JobId }
-  | { readonly kind: 'run.running'; readonly run: RunId; readonly job: JobId; readonly version: number }
-  | { readonly kind: 'run.stopping'; readonly run: RunId; readonly job: JobId; readonly reason: Reason }
+  | {
+      readonly kind: 'run.running';
+      readonly run: RunId;
+      readonly job: JobId;
+      readonly version: number;
+      readonly startedMs: number;
+    }
+  | ({
+      readonly kind: 'run.checkpointed';
+      readonly run: RunId;
+      readonly job: JobId;
+      readonly checkpointMs: number;
+    } & Checkpoint)
+  | {
+      readonly kind: 'run.stopping';
+      readonly run: RunId;
+      readonly job: JobId;
+      readonly reason: Reason;
+      readonly preemptor: JobId | null;
+    }
   | { readonly kind: 'run.unknown'; readonly run: RunId; readonly job: JobId; readonly node: NodeId }
   | {
       readonly kind: 'run.seen';
@@ -159,5 +201,5 @@ export interface EngineRows {
     readonly submittedSequence: number;
   })[];
   /** Runs that are not ended; each holds all its capacity until its end is proven. */
-  readonly runs: readonly RunFacts[];
+  readonly runs: readonly LiveRun[];
 }

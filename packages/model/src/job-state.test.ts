@@ -1,14 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import type { NodeId, RunId } from './ids.ts';
-import { type JobState, type JobStateEvent, stepJob } from './job-state.ts';
-import { type AfterRun, noFailures, type RunResult } from './outcome.ts';
+import type { JobId, NodeId, RunId } from './ids.ts';
+import { type JobPast, type JobState, type JobStateEvent, preemptionsKept, stepJob } from './job-state.ts';
+import { type AfterRun, noFailures, preemptedResult, type RunResult } from './outcome.ts';
 
 const run = 'run_000000000000000000_2' as RunId;
 const oldRun = 'run_000000000000000000_1' as RunId;
 const node = 'node_000000000000000000' as NodeId;
 const failures = { ...noFailures, user: 1 };
-const queued: JobState = { state: 'queued', attempt: 2, sinceMs: 5, notBeforeMs: 8, failures, avoid: [node] };
-const starting: JobState = { state: 'starting', attempt: 2, run, failures, avoid: [node] };
+const preemptor = 'job_000000000000000009' as JobId;
+const past: JobPast = { failures, failedMs: 4, avoid: [node], preempted: [{ atMs: 3, by: preemptor }] };
+const waiting = { attempt: 2, sinceMs: 5, notBeforeMs: 8, ...past };
+const queued: JobState = { state: 'queued', claim: null, ...waiting };
+const starting: JobState = { state: 'starting', attempt: 2, run, ...past };
 const running: JobState = { ...starting, state: 'running', startedMs: 20 };
 const failed: RunResult = {
   outcome: 'failed',
@@ -24,6 +27,7 @@ const ends = (result: RunResult, then: AfterRun = { kind: 'end', result, failure
   run,
   result,
   then,
+  preemptor: null,
   nowMs: 50,
 });
 
@@ -41,7 +45,7 @@ describe('a job', () => {
 
   test('that was held and released waits anew, but keeps its backoff', () => {
     const held = next(queued, { kind: 'hold', by: 'ann' });
-    expect(held).toEqual({ ...queued, state: 'held', by: 'ann' });
+    expect(held).toEqual({ ...waiting, state: 'held', by: 'ann' });
     expect(next(held, { kind: 'hold', by: 'bob' })).toBe(held);
     expect(next(held, { kind: 'release', nowMs: 30 })).toEqual({ ...queued, sinceMs: 30 });
   });
@@ -62,10 +66,50 @@ describe('a job', () => {
       attempt: 3,
       sinceMs: 50,
       notBeforeMs: 2050,
+      ...past,
       failures: counted,
+      failedMs: 50,
       avoid: [],
+      claim: null,
     });
     expect(next(running, ends(failed, { ...retry, delayMs: 0 }))).toMatchObject({ notBeforeMs: 0 });
+  });
+
+  test('that was preempted queues at once, is charged nothing, and remembers by whom', () => {
+    const kept: AfterRun = { kind: 'retry', failures, delayMs: 0, avoid: [node] };
+    const preempted = { ...ends(preemptedResult('for another'), kept), preemptor } as JobStateEvent;
+    expect(next(running, preempted)).toEqual({
+      ...queued,
+      attempt: 3,
+      sinceMs: 50,
+      notBeforeMs: 0,
+      preempted: [...past.preempted, { atMs: 50, by: preemptor }],
+    });
+    let state: JobState = running;
+    for (let i = 0; i < 2 * preemptionsKept; i++) {
+      state = next(next(state, preempted), { kind: 'plan', run });
+      state = { ...state, state: 'running', startedMs: 1 } as JobState;
+    }
+    expect((state as JobPast).preempted).toHaveLength(preemptionsKept);
+  });
+
+  test('that failed while it was being stopped for another was not preempted', () => {
+    const kept: AfterRun = { kind: 'retry', failures: { ...failures, user: 2 }, delayMs: 0, avoid: [] };
+    expect(next(running, { ...ends(failed, kept), preemptor } as JobStateEvent)).toMatchObject({
+      preempted: past.preempted,
+      failedMs: 50,
+    });
+  });
+
+  test('has one claim at a time, and loses it when it starts, is held or gives it up', () => {
+    const claim = { exclusive: false, tasks: [], port: 1, victims: [] };
+    const claimed = next(queued, { kind: 'claim', claim });
+    expect(claimed).toEqual({ ...queued, claim });
+    expect(stepJob(claimed, { kind: 'claim', claim })).toEqual({ ok: false, reason: 'not-now' });
+    expect(next(claimed, { kind: 'unclaim' })).toEqual(queued);
+    expect(next(queued, { kind: 'unclaim' })).toBe(queued);
+    expect(next(claimed, { kind: 'plan', run })).toEqual(starting);
+    expect(next(claimed, { kind: 'hold', by: 'ann' })).not.toHaveProperty('claim');
   });
 
   test('cancelled before it was placed has had no such attempt', () => {

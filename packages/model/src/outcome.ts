@@ -56,6 +56,20 @@ export function cancelledResult(message: string): Exclude<RunResult, { outcome: 
   };
 }
 
+/** Its room goes to another job; nobody is to blame and nothing is charged. */
+export function preemptedResult(message: string): Exclude<RunResult, { outcome: 'succeeded' }> {
+  const reason = { code: 'preempted', message };
+  return {
+    outcome: 'failed',
+    class: 'preemption',
+    code: null,
+    signal: null,
+    reason,
+    rank: null,
+    node: null,
+  };
+}
+
 /** What `muster run` exits with: the code of the task that decided, 128 + n for a signal, 1 when there is neither. */
 export function exitCode(result: JobResult): number {
   if (result.outcome === 'succeeded') return 0;

@@ -1,6 +1,7 @@
 // What one scheduling cycle decided. A plan is data: units that commitPlan applies whole or drops with a reason, and
 // verdicts for the queue entries whose answer changed. The engine makes it, the store commits it, nobody edits it.
 import type { JobId, NodeId, RunId } from './ids.ts';
+import type { Reason } from './outcome.ts';
 import type { Verdict } from './verdict.ts';
 
 /** One task of a run on one node, with exactly what it takes there. */
@@ -15,19 +16,56 @@ export interface TaskPlacement {
   readonly devices: readonly number[];
 }
 
-export interface PlanUnit {
+interface UnitBase {
   readonly job: JobId;
   /** The version of the job row the decision was made on. */
   readonly jobVersion: number;
+  /** The run that starts, or that the claim is for. */
   readonly run: RunId;
   readonly attempt: number;
+}
+
+/** Where a run is to be, down to the device. */
+export interface Places {
   readonly exclusive: boolean;
   readonly tasks: readonly TaskPlacement[];
   /** Rendezvous: a port on the node of rank 0, held for as long as the run lives. */
   readonly port: number;
-  /** Generation of every node the unit touches, as the engine knew it. */
-  readonly nodeGenerations: readonly (readonly [NodeId, number])[];
 }
+
+/** Generation of every node the unit touches, as the engine knew it. */
+export type NodeGenerations = readonly (readonly [NodeId, number])[];
+
+/** By what right a run is stopped for another job: see decision 0007, section 5. */
+export type Right = 'tier' | 'reclaim' | 'priority';
+
+/** A run that is stopped so that its room can be given to another job. */
+export interface Victim {
+  readonly job: JobId;
+  readonly run: RunId;
+  readonly right: Right;
+}
+
+/** The exact places a job gets once its victims are gone. Until then they are nobody else's. */
+export interface Claim extends Places {
+  readonly victims: readonly Victim[];
+}
+
+/** The job starts now. */
+export type StartUnit = UnitBase &
+  Places & { readonly kind: 'start'; readonly nodeGenerations: NodeGenerations };
+
+/** Its victims are stopped and the job gets its claim: all of it or nothing. */
+export type PreemptUnit = UnitBase & {
+  readonly kind: 'preempt';
+  readonly claim: Claim;
+  readonly nodeGenerations: NodeGenerations;
+};
+
+/** A claim that can no longer be had is given up, and the job is considered anew. */
+export type ReleaseUnit = UnitBase & { readonly kind: 'release'; readonly reason: Reason };
+
+export type PlanUnit = StartUnit | PreemptUnit | ReleaseUnit;
 
 /** The verdict of a queue entry (jobs of equal project, tier, priority and demand), when its binding reason changed. */
 export interface EntryVerdict {

@@ -13,7 +13,7 @@ const stopFor = (code: string): Stop => {
     rank: null,
     node: null,
   };
-  return { reason, result };
+  return { reason, result, preemptor: null };
 };
 
 function after(state: RunState, ...events: RunStateEvent[]): RunState {

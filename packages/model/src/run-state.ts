@@ -1,6 +1,7 @@
 // A run is one attempt of a job: all its tasks, on the nodes a plan chose. Its states say what is proven, not what is
 // hoped: a run whose node fell silent is `unknown` and keeps its capacity until its end is proven.
 import { assertNever } from './assert.ts';
+import type { JobId } from './ids.ts';
 import type { Reason, RunResult } from './outcome.ts';
 import { allows, type Stepped, type Transitions } from './transitions.ts';
 
@@ -9,6 +10,8 @@ export interface Stop {
   readonly reason: Reason;
   /** What the run's result will be if it does not turn out to have succeeded meanwhile. */
   readonly result: RunResult;
+  /** The job whose claim needs this run's room; null when the stop is no preemption. */
+  readonly preemptor: JobId | null;
 }
 
 export type RunState =

@@ -3,8 +3,8 @@
 // and events; a state or event without a sample fails.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { NodeId, RunId } from './ids.ts';
-import { type JobState, type JobStateEvent, jobTransitions, stepJob } from './job-state.ts';
+import type { JobId, NodeId, RunId } from './ids.ts';
+import { freshPast, type JobState, type JobStateEvent, jobTransitions, stepJob } from './job-state.ts';
 import { type NodeState, type NodeStateEvent, nodeTransitions, stepNode } from './node-state.ts';
 import { type AfterRun, noFailures, type RunResult } from './outcome.ts';
 import { type RunState, type RunStateEvent, runTransitions, type Stop, stepRun } from './run-state.ts';
@@ -35,12 +35,19 @@ const failed: RunResult = {
   rank: 0,
   node,
 };
-const stop: Stop = { reason, result: { ...failed, outcome: 'cancelled', class: 'cancelled' } };
+const stop: Stop = {
+  reason,
+  result: { ...failed, outcome: 'cancelled', class: 'cancelled' },
+  preemptor: null,
+};
 
-const waiting = { attempt: 1, sinceMs: 5, notBeforeMs: 0, failures: noFailures, avoid: [] };
-const placed = { attempt: 1, run, failures: noFailures, avoid: [] };
+const waiting = { attempt: 1, sinceMs: 5, notBeforeMs: 0, ...freshPast };
+const placed = { attempt: 1, run, ...freshPast };
+const victim = { job: 'job_000000000000000000' as JobId, run, right: 'tier' } as const;
+const claim = { exclusive: false, tasks: [], port: 1, victims: [victim] };
 const jobStates: JobState[] = [
-  { state: 'queued', ...waiting },
+  { state: 'queued', claim: null, ...waiting },
+  { state: 'queued', claim, ...waiting },
   { state: 'held', by: 'ann', ...waiting },
   { state: 'starting', ...placed },
   { state: 'running', startedMs: 7, ...placed },
@@ -53,6 +60,7 @@ const runEnds = (result: RunResult, then: AfterRun): JobStateEvent => ({
   run,
   result,
   then,
+  preemptor: null,
   nowMs: 10,
 });
 const jobEvents: JobStateEvent[] = [
@@ -60,6 +68,8 @@ const jobEvents: JobStateEvent[] = [
   { kind: 'release', nowMs: 10 },
   { kind: 'cancel', by: 'bob', nowMs: 10 },
   { kind: 'plan', run },
+  { kind: 'claim', claim },
+  { kind: 'unclaim' },
   { kind: 'run-start', run, nowMs: 10 },
   runEnds(succeeded, { kind: 'end', result: succeeded, failures: noFailures }),
   runEnds(failed, retry),

@@ -187,7 +187,11 @@ export type SubmitRefusal =
 export type ChangeRefusal = 'not-found' | 'stale-version';
 
 export interface PlanCommitted {
+  /** The runs that start. */
   readonly applied: readonly RunId[];
+  /** Jobs that got a claim, and jobs whose claim was given up. */
+  readonly claimed: readonly JobId[];
+  readonly released: readonly JobId[];
   readonly dropped: readonly { readonly run: RunId; readonly refusal: UnitRefusal }[];
 }
 

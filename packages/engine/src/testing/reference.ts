@@ -11,14 +11,14 @@ import {
   type JobDemand,
   type NodeFacts,
   type NodeId,
-  type PlanUnit,
   runId,
+  type StartUnit,
   share,
   type TaskPlacement,
 } from '@muster/model';
 
 type JobRow = EngineRows['jobs'][number];
-type Unit = Omit<PlanUnit, 'nodeGenerations'>;
+type Unit = Omit<StartUnit, 'nodeGenerations'>;
 
 interface Box {
   readonly facts: NodeFacts;
@@ -156,7 +156,17 @@ function placeGang(
   const tasks = tasksOf.flat().map((task, rank) => ({ rank, ...task }));
   const { attempt } = row.state;
   const run = runId(row.job, attempt);
-  const unit = { job: row.job, jobVersion: row.version, run, attempt, exclusive, tasks, port: gang.port! };
+  const port = gang.port!;
+  const unit: Unit = {
+    kind: 'start',
+    job: row.job,
+    jobVersion: row.version,
+    run,
+    attempt,
+    exclusive,
+    tasks,
+    port,
+  };
   return { boxes: gang.boxes, unit };
 }
 

@@ -5,20 +5,23 @@ import {
   type EngineRows,
   type EventBody,
   type Failures,
+  freshPast,
   invariant,
   type JobFacts,
   type JobId,
   type JobState,
+  type LiveRun,
   type LogEvent,
   type NodeFacts,
   type NodeId,
-  noFailures,
   type Plan,
   type PlanUnit,
   type Policy,
+  pastOf,
   type RunFacts,
   type RunId,
   type RunResult,
+  type StartUnit,
   type Verdict,
 } from '@muster/model';
 import type { Engine, LoadEngine } from '../engine.ts';
@@ -41,7 +44,7 @@ export class World {
   readonly log: LogEvent[] = [];
   readonly nodes = new Map<NodeId, NodeFacts>();
   readonly jobs = new Map<JobId, JobRow>();
-  readonly runs = new Map<RunId, RunFacts>();
+  readonly runs = new Map<RunId, LiveRun>();
   /** The verdict of each entry as last told, as a store keeps it. */
   readonly told = new Map<string, Verdict>();
   nowMs = 1000;
@@ -104,10 +107,10 @@ export class World {
   }
 
   submit(facts: JobFacts, held = false): void {
-    const waiting = { attempt: 1, sinceMs: this.nowMs, notBeforeMs: 0, failures: noFailures, avoid: [] };
+    const waiting = { attempt: 1, sinceMs: this.nowMs, notBeforeMs: 0, ...freshPast };
     const state: LiveState = held
       ? { state: 'held', by: 'ada', ...waiting }
-      : { state: 'queued', ...waiting };
+      : { state: 'queued', claim: null, ...waiting };
     this.jobs.set(facts.job, { ...facts, state, submittedSequence: this.#sequence + 1 });
     this.tell({ kind: 'job.submitted', by: 'ada', held, ...facts });
   }
@@ -115,7 +118,8 @@ export class World {
   hold(id: JobId): void {
     const { state } = this.jobs.get(id)!;
     invariant(state.state === 'queued', 'only a queued job is held');
-    const version = this.#setState(id, { ...state, state: 'held', by: 'bob' });
+    const { claim: _, ...rest } = state;
+    const version = this.#setState(id, { ...rest, state: 'held', by: 'bob' });
     this.tell({ kind: 'job.held', job: id, version, by: 'bob' });
   }
 
@@ -123,7 +127,7 @@ export class World {
     const { state } = this.jobs.get(id)!;
     invariant(state.state === 'held', 'only a held job is released');
     const { by: _, ...rest } = state;
-    const version = this.#setState(id, { ...rest, state: 'queued' });
+    const version = this.#setState(id, { ...rest, state: 'queued', claim: null });
     this.tell({ kind: 'job.released', job: id, version, by: 'bob' });
   }
 
@@ -149,7 +153,7 @@ export class World {
   /** Applies the units that `keep` says, as commitPlan would. */
   commit(plan: Plan, keep: (unit: PlanUnit) => boolean = () => true): void {
     for (const unit of plan.units) {
-      if (keep(unit)) this.#start(unit);
+      if (keep(unit) && unit.kind === 'start') this.#start(unit);
       else this.tell({ kind: 'plan.dropped', job: unit.job, run: unit.run, refusal: 'job-changed' });
     }
   }
@@ -165,7 +169,8 @@ export class World {
     const { state } = this.jobs.get(job)!;
     if (state.state !== 'starting') return;
     const version = this.#setState(job, { ...state, state: 'running', startedMs: this.nowMs });
-    this.tell({ kind: 'run.running', run: id, job, version });
+    this.runs.set(id, { ...this.runs.get(id)!, startedMs: this.nowMs });
+    this.tell({ kind: 'run.running', run: id, job, version, startedMs: this.nowMs });
   }
 
   finish(id: RunId): void {
@@ -178,21 +183,21 @@ export class World {
   /** The run failed and its job waits again. */
   requeue(id: RunId, delayMs = 0, avoid: readonly NodeId[] = []): void {
     const { job, attempt } = this.#endRun(id, lost);
-    const before = this.jobs.get(job)!.state.failures;
+    const { failures: before, preempted } = this.jobs.get(job)!.state;
     const failures: Failures = { ...before, infrastructure: before.infrastructure + 1 };
     const notBeforeMs = delayMs === 0 ? 0 : this.nowMs + delayMs;
-    const waiting = { attempt: attempt + 1, notBeforeMs, failures, avoid };
-    const version = this.#setState(job, { state: 'queued', sinceMs: this.nowMs, ...waiting });
+    const past = { failures, failedMs: this.nowMs, avoid, preempted };
+    const waiting = { attempt: attempt + 1, notBeforeMs, ...past };
+    const version = this.#setState(job, { state: 'queued', claim: null, sinceMs: this.nowMs, ...waiting });
     this.tell({ kind: 'job.requeued', job, version, because: lost, ...waiting });
   }
 
-  #start(unit: PlanUnit): void {
+  #start(unit: StartUnit): void {
     const { run, job, attempt, exclusive, tasks, port } = unit;
     const { state } = this.jobs.get(job)!;
-    const { failures, avoid } = state;
     const facts = { run, job, attempt, exclusive, tasks, port };
-    this.runs.set(run, facts);
-    const version = this.#setState(job, { state: 'starting', attempt, run, failures, avoid });
+    this.runs.set(run, { ...facts, startedMs: null, checkpointMs: null, stopping: false });
+    const version = this.#setState(job, { state: 'starting', attempt, run, ...pastOf(state) });
     this.tell({ kind: 'run.planned', epoch: 1, version, ...facts });
   }
 

@@ -70,6 +70,9 @@ CREATE TABLE run (
   stop_after_ms bigint,
   planned_ms bigint NOT NULL,
   ended_ms bigint,
+  -- What the run last said it has saved ({step, path, atMs}); and when that was last logged, which is what decisions see.
+  checkpoint jsonb,
+  checkpoint_ms bigint,
   state jsonb NOT NULL,
   state_name text NOT NULL
     CHECK (state_name IN ('planned', 'starting', 'running', 'stopping', 'unknown', 'ended')),

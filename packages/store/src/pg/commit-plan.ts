@@ -1,16 +1,17 @@
 // commitPlan: the one way from decision to fact. It proves the epoch by holding the leader's row, checks the policy version, locks jobs and nodes
 // in id order, applies each unit whole or drops it with a reason, and writes runs, tasks, capacity, start rows,
 // verdicts, the decision and the events in one transaction: a handful of statements, however many units.
-import type { NodeId, Plan, PlanUnit, UnitRefusal } from '@muster/model';
+import type { NodeId, Plan, PlanUnit, RunId, StartUnit, UnitRefusal } from '@muster/model';
 import type { Outcome, PlanCommitted } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
+import { claimJob, unclaimJob } from '../rules/claim-rules.ts';
 import { stepJobRecord } from '../rules/job-rules.ts';
-import { type NodeRoom, takeRoom, unitRefusal } from '../rules/plan-rules.ts';
-import { Changes, type JobRecord } from '../rules/records.ts';
+import { type NodeRoom, placesOf, takeRoom, unitRefusal } from '../rules/plan-rules.ts';
+import { Changes, type JobRecord, type RunRecord } from '../rules/records.ts';
 import { applyChanges } from './apply.ts';
 import { arrayText, changeCapacity, deltasOf } from './capacity.ts';
 import { entryHash } from './entries.ts';
-import { lockJobs } from './load.ts';
+import { loadRuns, lockJobs } from './load.ts';
 
 type Refusal = 'stale-epoch' | 'stale-policy';
 type Judged = Outcome<PlanCommitted, Refusal>;
@@ -33,36 +34,71 @@ export async function commitPlan(database: Database, epoch: number, plan: Plan):
 const policyVersion = { name: 'policy-version', text: 'SELECT max(version) AS version FROM policy' };
 
 async function applyPlan(tx: Tx, plan: Plan): Promise<PlanCommitted> {
+  const victims = plan.units.flatMap((unit) => (unit.kind === 'preempt' ? unit.claim.victims : []));
   const jobs = await lockJobs(
     tx,
-    plan.units.map((unit) => unit.job),
+    [...plan.units, ...victims].map(({ job }) => job),
   );
-  const nodes = await lockRooms(tx, plan.units);
+  const runs = await loadRuns(
+    tx,
+    jobs,
+    victims.map(({ run }) => run),
+  );
+  const nodes = await lockRooms(tx, plan.units, runs);
   const changes = new Changes(tx.nowMs);
   const applied: PlanUnit[] = [];
   const dropped: { run: PlanUnit['run']; refusal: UnitRefusal }[] = [];
   for (const unit of plan.units) {
     const job = jobs.get(unit.job);
-    const refusal = unitRefusal(unit, job, nodes);
+    const refusal = unitRefusal(unit, job, nodes, runs);
     if (refusal === null) {
-      takeRoom(unit, nodes);
-      placeJob(changes, job as JobRecord, unit, tx.epoch);
+      applyUnit(changes, job as JobRecord, unit, nodes, runs, tx.epoch);
       applied.push(unit);
     } else {
       dropped.push({ run: unit.run, refusal });
       changes.event(job ?? null, { kind: 'plan.dropped', job: unit.job, run: unit.run, refusal });
     }
   }
+  const started = applied.filter((unit) => unit.kind === 'start');
   await Promise.all([
     applyChanges(tx, changes),
-    writeRuns(tx, applied),
+    writeRuns(tx, started),
     writeVerdicts(tx, plan),
     writeDecision(tx, plan, applied.length),
   ]);
-  return { applied: applied.map((unit) => unit.run), dropped };
+  const jobsOf = (kind: PlanUnit['kind']) =>
+    applied.filter((unit) => unit.kind === kind).map((unit) => unit.job);
+  return {
+    applied: started.map((unit) => unit.run),
+    claimed: jobsOf('preempt'),
+    released: jobsOf('release'),
+    dropped,
+  };
 }
 
-function placeJob(changes: Changes, job: JobRecord, unit: PlanUnit, epoch: number): void {
+function applyUnit(
+  changes: Changes,
+  job: JobRecord,
+  unit: PlanUnit,
+  nodes: ReadonlyMap<NodeId, NodeRoom>,
+  runs: ReadonlyMap<RunId, RunRecord>,
+  epoch: number,
+): void {
+  switch (unit.kind) {
+    case 'start':
+      takeRoom(unit, nodes);
+      placeJob(changes, job, unit, epoch);
+      break;
+    case 'preempt':
+      claimJob(changes, job, unit, runs);
+      break;
+    case 'release':
+      unclaimJob(changes, job, unit.reason);
+      break;
+  }
+}
+
+function placeJob(changes: Changes, job: JobRecord, unit: StartUnit, epoch: number): void {
   stepJobRecord(changes, job, { kind: 'plan', run: unit.run });
   const { run, attempt, exclusive, tasks, port } = unit;
   changes.event(job, {
@@ -87,9 +123,19 @@ SELECT id, generation, state_name = 'ready' AND drain IS NULL AS placeable, cpu_
 FROM node WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
 };
 
-async function lockRooms(tx: Tx, units: readonly PlanUnit[]): Promise<Map<NodeId, NodeRoom>> {
-  const ids = new Set(units.flatMap((unit) => unit.tasks.map((task) => task.node)));
-  for (const unit of units) for (const [node] of unit.nodeGenerations) ids.add(node);
+/** Also the nodes that a victim gives back at once, because its start was never sent: all are locked in one order. */
+async function lockRooms(
+  tx: Tx,
+  units: readonly PlanUnit[],
+  runs: ReadonlyMap<RunId, RunRecord>,
+): Promise<Map<NodeId, NodeRoom>> {
+  const ids = new Set<NodeId>();
+  for (const run of runs.values()) for (const task of run.tasks) ids.add(task.node);
+  for (const unit of units) {
+    if (unit.kind === 'release') continue;
+    for (const task of placesOf(unit).tasks) ids.add(task.node);
+    for (const [node] of unit.nodeGenerations) ids.add(node);
+  }
   type Row = Omit<NodeRoom, 'portsUsed'> & { portsUsed: number[] };
   const rows = await tx.query<Row>(lockRoomsText, [[...ids]]);
   return new Map(rows.map((row) => [row.id, { ...row, portsUsed: new Set(row.portsUsed) }]));
@@ -121,7 +167,7 @@ INSERT INTO outbox (epoch, node, run, kind)
 SELECT $1, node, run, 'start' FROM unnest($2::text[], $3::text[]) AS s (node, run)`,
 };
 
-async function writeRuns(tx: Tx, units: readonly PlanUnit[]): Promise<void> {
+async function writeRuns(tx: Tx, units: readonly StartUnit[]): Promise<void> {
   if (units.length === 0) return;
   const tasks = units.flatMap((unit) => unit.tasks.map((task) => ({ run: unit.run, task })));
   const starts = units.flatMap((unit) =>

@@ -5,16 +5,18 @@ import {
   type JobDemand,
   type JobSpec,
   jobDemand,
+  type LiveRun,
   type LogEvent,
   type NodeFacts,
   type Policy,
-  type RunFacts,
   type RunId,
+  type RunState,
   type TaskPlacement,
 } from '@muster/model';
 import type { EventQuery, LogHead } from '../contract.ts';
 import type { Database, Reader } from '../database.ts';
 import { type EventRow, eventColumns, readHead, toLogEvent } from '../event-log.ts';
+import { stopOf } from '../rules/run-rules.ts';
 
 const since = {
   name: 'events-since',
@@ -121,7 +123,8 @@ async function loadJobs(reader: Reader): Promise<EngineRows['jobs']> {
 const runRows = {
   name: 'engine-runs',
   text: `
-SELECT id AS run, job, attempt, exclusive, port FROM run WHERE ended_ms IS NULL AND id > $1 ORDER BY id LIMIT ${pageRows}`,
+SELECT id AS run, job, attempt, exclusive, port, state, checkpoint_ms AS "checkpointMs"
+FROM run WHERE ended_ms IS NULL AND id > $1 ORDER BY id LIMIT ${pageRows}`,
 };
 const taskRows = {
   name: 'engine-tasks',
@@ -130,14 +133,21 @@ SELECT run, rank, group_index AS "group", node, cpu_milli AS "cpuMilli", memory_
 FROM task WHERE run = ANY ($1::text[]) ORDER BY run, rank`,
 };
 
-async function loadRunFacts(reader: Reader): Promise<RunFacts[]> {
-  const facts: RunFacts[] = [];
+type RunRow = Omit<LiveRun, 'tasks' | 'startedMs' | 'stopping'> & { readonly state: RunState };
+
+async function loadRunFacts(reader: Reader): Promise<LiveRun[]> {
+  const facts: LiveRun[] = [];
   for (let after = '', full = true; full; ) {
-    const runs = await reader.query<Omit<RunFacts, 'tasks'>>(runRows, [after]);
+    const runs = await reader.query<RunRow>(runRows, [after]);
     const tasks = await reader.query<TaskPlacement & { run: RunId }>(taskRows, [runs.map((row) => row.run)]);
     const byRun = Map.groupBy(tasks, (task) => task.run);
-    for (const run of runs)
-      facts.push({ ...run, tasks: (byRun.get(run.run) ?? []).map(({ run: _, ...task }) => task) });
+    for (const { state, ...run } of runs)
+      facts.push({
+        ...run,
+        startedMs: 'startedMs' in state ? state.startedMs : null,
+        stopping: stopOf(state) !== null,
+        tasks: (byRun.get(run.run) ?? []).map(({ run: _, ...task }) => task),
+      });
     after = runs.at(-1)?.run ?? after;
     full = runs.length === pageRows;
   }

@@ -1,6 +1,6 @@
 // Submit, batched: keys are claimed, then one statement writes jobs, their events and the log's head together. It is
 // one statement because a job's row carries the sequence of its event, which exists only under the head's lock.
-import { type JobState, noFailures } from '@muster/model';
+import { freshPast, type JobState } from '@muster/model';
 import type { Outcome, Submit, SubmitRefusal, Submitted } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { versionOf } from '../event-log.ts';
@@ -42,8 +42,8 @@ SELECT base + cardinality($1::text[]) AS sequence, pg_notify('muster_events', ''
 const freshState = JSON.stringify({
   attempt: 1,
   notBeforeMs: 0,
-  failures: noFailures,
-  avoid: [],
+  claim: null,
+  ...freshPast,
 } satisfies Omit<Extract<JobState, { state: 'queued' }>, 'state' | 'sinceMs'>);
 
 /** What a process need not ask the database again. Projects are never removed once they exist. */

@@ -1,5 +1,6 @@
 // Cancel, hold and release: what a person may ask of a job. A cancelled job is never started again (S4).
 import { cancelledResult, type JobRefusal } from '@muster/model';
+import { unclaimJob } from './claim-rules.ts';
 import { endedEvent, stepJobRecord } from './job-rules.ts';
 import type { Changes, JobRecord, RunRecord } from './records.ts';
 import { stopRun } from './run-rules.ts';
@@ -7,6 +8,7 @@ import { stopRun } from './run-rules.ts';
 /** `run` is the job's present run, when it has one. */
 export function cancelJob(changes: Changes, job: JobRecord, run: RunRecord | null, by: string): void {
   const before = job.state.state;
+  unclaimJob(changes, job, { code: 'cancelled', message: `cancelled by ${by}` });
   if (!stepJobRecord(changes, job, { kind: 'cancel', by, nowMs: changes.nowMs })) return;
   if (job.state.state === 'ended') {
     changes.event(job, endedEvent(job));
@@ -20,6 +22,7 @@ export function cancelJob(changes: Changes, job: JobRecord, run: RunRecord | nul
 }
 
 export function holdJob(changes: Changes, job: JobRecord, by: string): JobRefusal | null {
+  unclaimJob(changes, job, { code: 'held', message: `held by ${by}` });
   const { version } = job;
   if (!stepJobRecord(changes, job, { kind: 'hold', by })) return refusal(job);
   if (job.version !== version)

@@ -1,5 +1,13 @@
 // The steps of a job, each with its event. Called by the rules of runs and by hold, release and cancel.
-import { afterRun, type EventBody, type JobStateEvent, type RunResult, stepJob } from '@muster/model';
+import {
+  afterRun,
+  type EventBody,
+  type JobId,
+  type JobStateEvent,
+  pastOf,
+  type RunResult,
+  stepJob,
+} from '@muster/model';
 import type { Changes, JobRecord, RunRecord } from './records.ts';
 
 /** False when the job does not take this event now. */
@@ -18,24 +26,36 @@ export function jobRunStarted(changes: Changes, run: RunRecord): void {
   const { job } = run;
   // A job that is being cancelled does not become running; its run does.
   stepJobRecord(changes, job, { kind: 'run-start', run: run.id, nowMs: changes.nowMs });
-  changes.event(job, { kind: 'run.running', run: run.id, job: job.id, version: job.version });
+  changes.event(job, {
+    kind: 'run.running',
+    run: run.id,
+    job: job.id,
+    version: job.version,
+    startedMs: changes.nowMs,
+  });
 }
 
-export function jobRunEnded(changes: Changes, run: RunRecord, result: RunResult): void {
+/** `preemptor` is the job for which the run was stopped. */
+export function jobRunEnded(
+  changes: Changes,
+  run: RunRecord,
+  result: RunResult,
+  preemptor: JobId | null,
+): void {
   const { job } = run;
   const { state } = job;
   if (!('run' in state)) return;
   const then = afterRun(job.retry, state.failures, state.avoid, result);
-  if (!stepJobRecord(changes, job, { kind: 'run-end', run: run.id, result, then, nowMs: changes.nowMs }))
-    return;
+  const { nowMs } = changes;
+  if (!stepJobRecord(changes, job, { kind: 'run-end', run: run.id, result, then, preemptor, nowMs })) return;
   changes.event(job, afterEnd(job, result));
 }
 
 function afterEnd(job: JobRecord, because: RunResult): EventBody {
   const { id, version, state } = job;
   if (state.state === 'queued') {
-    const { attempt, notBeforeMs, failures, avoid } = state;
-    return { kind: 'job.requeued', job: id, version, because, attempt, notBeforeMs, failures, avoid };
+    const { attempt, notBeforeMs } = state;
+    return { kind: 'job.requeued', job: id, version, because, attempt, notBeforeMs, ...pastOf(state) };
   }
   return endedEvent(job);
 }

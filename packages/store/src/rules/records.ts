@@ -67,6 +67,8 @@ export interface StopWish {
   readonly code: string;
   readonly message: string;
   readonly class: Extract<ErrorClass, StopCommand['class']>;
+  /** The job for which the run is stopped; left out when the stop is no preemption. */
+  readonly preemptor?: JobId;
 }
 
 /** What the rules decided, to be written in one transaction. */

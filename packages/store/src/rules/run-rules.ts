@@ -121,9 +121,10 @@ function closeStart(changes: Changes, task: TaskRecord): void {
  */
 export function stopRun(changes: Changes, run: RunRecord, result: RunResult, wish: StopWish): void {
   if (run.state.state === 'ended' || stopOf(run.state) !== null) return;
+  const { preemptor = null } = wish;
   const reason = { code: wish.code, message: wish.message };
-  if (!stepRunRecord(changes, run, { kind: 'stop', stop: { reason, result } })) return;
-  changes.event(run.job, { kind: 'run.stopping', run: run.id, job: run.job.id, reason });
+  if (!stepRunRecord(changes, run, { kind: 'stop', stop: { reason, result, preemptor } })) return;
+  changes.event(run.job, { kind: 'run.stopping', run: run.id, job: run.job.id, reason, preemptor });
   const { signal, graceMs } = run.job.stop;
   const nodes = new Set(
     run.tasks.filter((task) => !isOver(task) && !neverSent(task)).map((task) => task.node),
@@ -143,8 +144,12 @@ export function repeatStop(changes: Changes, run: RunRecord, node: NodeId): void
   changes.stops.push({
     node,
     run: run.id,
-    stop: { reason: stop.reason.message, class: 'cancelled', signal, graceMs },
+    stop: { reason: stop.reason.message, class: stopClass(stop), signal, graceMs },
   });
+}
+
+function stopClass({ preemptor }: Stop): StopWish['class'] {
+  return preemptor === null ? 'cancelled' : 'preemption';
 }
 
 /** Its start command never left the database. */
@@ -177,10 +182,11 @@ export function seenRun(changes: Changes, run: RunRecord): void {
 
 function endRun(changes: Changes, run: RunRecord): void {
   const result = runResult(run);
+  const preemptor = stopOf(run.state)?.preemptor ?? null;
   if (!stepRunRecord(changes, run, { kind: 'end', result, nowMs: changes.nowMs })) return;
   changes.endedRuns.push(run);
   changes.event(run.job, { kind: 'run.ended', run: run.id, job: run.job.id, result });
-  jobRunEnded(changes, run, result);
+  jobRunEnded(changes, run, result, preemptor);
 }
 
 export function stopOf(state: RunState): Stop | null {

@@ -12,8 +12,10 @@ import {
   type NodeId,
   type Plan,
   type PlanUnit,
+  type PreemptUnit,
   runId,
   type ServerId,
+  type StartUnit,
   type TaskExit,
   type TaskPlacement,
 } from '@muster/model';
@@ -173,10 +175,11 @@ export function placement(node: NodeId, changes: Partial<TaskPlacement> = {}): T
 export function aUnit(
   job: JobId,
   tasks: readonly TaskPlacement[],
-  changes: Partial<PlanUnit> = {},
-): PlanUnit {
+  changes: Partial<StartUnit> = {},
+): StartUnit {
   const attempt = changes.attempt ?? 1;
   return {
+    kind: 'start',
     job,
     jobVersion: 1,
     run: runId(job, attempt),
@@ -187,6 +190,18 @@ export function aUnit(
     nodeGenerations: [...new Set(tasks.map((task) => task.node))].map((node) => [node, 1] as const),
     ...changes,
   };
+}
+
+/** The job gets these places once the victims are gone. */
+export function aPreemption(
+  job: JobId,
+  tasks: readonly TaskPlacement[],
+  victims: readonly StartUnit[],
+  changes: Partial<StartUnit> = {},
+): PreemptUnit {
+  const { kind: _, exclusive, port, tasks: placed, ...unit } = aUnit(job, tasks, changes);
+  const named = victims.map((victim) => ({ job: victim.job, run: victim.run, right: 'tier' as const }));
+  return { ...unit, kind: 'preempt', claim: { exclusive, tasks: placed, port, victims: named } };
 }
 
 export function aPlan(units: readonly PlanUnit[], changes: Partial<Plan> = {}): Plan {

@@ -7,6 +7,7 @@ import { leaderSuite } from './suite/leader-suite.ts';
 import { nodeSuite } from './suite/node-suite.ts';
 import { outboxSuite } from './suite/outbox-suite.ts';
 import { planSuite } from './suite/plan-suite.ts';
+import { preemptSuite } from './suite/preempt-suite.ts';
 import { rebuildSuite } from './suite/rebuild-suite.ts';
 import { runSuite } from './suite/run-suite.ts';
 import { strikeSuite } from './suite/strike-suite.ts';
@@ -15,6 +16,7 @@ import { submitSuite } from './suite/submit-suite.ts';
 export function contractSuite(harness: Harness): void {
   describe('submit', () => submitSuite(harness));
   describe('plans', () => planSuite(harness));
+  describe('preemption', () => preemptSuite(harness));
   describe('outbox', () => outboxSuite(harness));
   describe('runs', () => runSuite(harness));
   describe('nodes', () => nodeSuite(harness));

@@ -41,7 +41,7 @@ export function planSuite(harness: Harness): void {
     expect(await store.counts()).toMatchObject({ outboxOpen: 2, devices: 16, devicesUsed: 3 });
     const last = (await store.eventsSince(0, 100)).at(-1);
     expect(answer).toMatchObject({ sequence: last?.sequence });
-    const { jobVersion: _, nodeGenerations: __, ...facts } = unit;
+    const { kind: _, jobVersion: __, nodeGenerations: ___, ...facts } = unit;
     expect(last?.body).toEqual({ kind: 'run.planned', ...facts, version: 2, epoch });
   });
 

@@ -114,8 +114,8 @@ export function rebuildSuite(harness: Harness): void {
       [waiting, sequenceOf(waiting)],
     ]);
     expect(rows.jobs[0]).toMatchObject({ demand: item.demand, version: 2, state: { state: 'starting' } });
-    const { jobVersion: _, nodeGenerations: __, ...facts } = unit;
-    expect(rows.runs).toEqual([facts]);
+    const { kind: _, jobVersion: __, nodeGenerations: ___, ...facts } = unit;
+    expect(rows.runs).toEqual([{ ...facts, startedMs: null, checkpointMs: null, stopping: false }]);
   });
 
   test('the log is read on from any point, and by scope', async () => {
