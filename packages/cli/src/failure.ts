@@ -46,8 +46,6 @@ function musterMessage(error: MusterError): string {
     return `${message}; start a server with "muster up", or choose another with --server or "muster profiles use"`;
   if (error.code === 'unauthenticated')
     return 'the server does not accept the token: it is mistyped, expired, revoked or of another server; run "muster login URL" with one that is valid';
-  if (isOutcomeUnknown(error) && error.idempotencyKey !== null)
-    return `${message}; it is not known whether the job was taken: run the same command with --key ${error.idempotencyKey} to find out, which never makes a second job`;
   if (isOutcomeUnknown(error))
     return `${message}; it is not known whether this took effect, look before trying again`;
   return message;

@@ -1,10 +1,11 @@
 // One submit that a person may interrupt. Between sending and the answer nobody knows whether the job was taken, so a Ctrl-C
-// there prints the idempotency key: the same command with it finds the job, or submits it, but never twice.
-import type { MusterClient } from '@muster/client';
+// there, or an answer that never comes, prints the idempotency key: the same command with it finds the job, or submits it, but never twice.
+import { isOutcomeUnknown, type MusterClient } from '@muster/client';
 import type { JobSpecInput, SubmittedView } from '@muster/model';
 import type { Cli } from './cli.ts';
 import { exit } from './exit-codes.ts';
 import { CliFailure } from './failure.ts';
+import { clean } from './text/clean.ts';
 
 export async function submitOne(
   cli: Cli,
@@ -25,12 +26,24 @@ export async function interruptibly<T>(
   try {
     return await send(stop.signal);
   } catch (error) {
-    if (!stop.signal.aborted) throw error;
-    throw new CliFailure(
-      `interrupted while submitting, so the job may or may not have been taken; idempotency key ${key}: run the same command with --key ${key} to find out, which never makes a second job`,
-      exit.interrupted,
-    );
+    if (stop.signal.aborted)
+      throw new CliFailure(
+        `interrupted while submitting, so the job may or may not have been taken; idempotency key ${key}: ${findOut(key)}`,
+        exit.interrupted,
+      );
+    if (isOutcomeUnknown(error))
+      throw new CliFailure(
+        `${clean((error as Error).message)}; it is not known whether the job was taken: ${findOut(key)}`,
+        exit.unknown,
+        { cause: error },
+      );
+    throw error;
   } finally {
     off();
   }
+}
+
+/** What to do when nobody knows. */
+export function findOut(key: string): string {
+  return `run the same command with --key ${key} to find out, which never makes a second job`;
 }

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { problem, testBench } from './testing/bench.ts';
 import { failed, jobDetail, jobId, jobView } from './testing/sample-views.ts';
 
@@ -126,14 +126,47 @@ test('Ctrl-C while submitting a file prints the key too, of one job or of severa
   }
 });
 
-test('an answer that is lost ends with 3 and the key, in one line', async () => {
-  bench.logIn();
-  bench.server.on('POST /v1/jobs', () => (response) => void response.destroy());
-  const { code, stderr } = await bench.user.run(['run', '-d', '--', 'true']);
-  expect(code).toBe(3);
-  const key = bench.server.to('POST /v1/jobs')[0]?.headers['idempotency-key'];
-  expect(stderr).toMatch(new RegExp(`^muster: .* run the same command with --key ${key} [^\\n]*\\n$`));
-}, 20_000);
+describe('an answer that is lost ends with 3 and the key with which to find out', () => {
+  const two = { stdin: 'command: [a]\n---\ncommand: [b]\n' };
+  const told =
+    /^muster: [^\n]*it is not known whether [^\n]* run the same command with --key mine to find out[^\n]*\n$/;
+
+  test('of one job', { timeout: 20_000 }, async () => {
+    bench.logIn();
+    bench.server.on('POST /v1/jobs', () => (response) => void response.destroy());
+    const { code, stderr } = await bench.user.run(['run', '-d', '--key', 'mine', '--', 'true']);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(told);
+    const keys = bench.server.to('POST /v1/jobs').map(({ headers }) => headers['idempotency-key']);
+    expect(new Set(keys)).toEqual(new Set(['mine']));
+  });
+
+  test('of several', { timeout: 20_000 }, async () => {
+    bench.logIn();
+    bench.server.on('POST /v1/jobs', { json: { valid: true } });
+    bench.server.on('POST /v1/jobs/batch', () => (response) => void response.destroy());
+    const { code, stderr } = await bench.user.run(['submit', '-f', '-', '--key', 'mine'], two);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(told);
+  });
+
+  test('when it is the database that did not answer the server', async () => {
+    bench.logIn();
+    const { json } = problem('outcome-unknown', 503, 'the database did not say whether this took effect');
+    bench.server.on('POST /v1/jobs', { json: { valid: true } });
+    bench.server.on('POST /v1/jobs/batch', {
+      json: {
+        items: [
+          { ok: true, id: jobId('a'), repeated: false },
+          { ok: false, problem: json },
+        ],
+      },
+    });
+    const { code, stdout, stderr } = await bench.user.run(['submit', '-f', '-', '--key', 'mine'], two);
+    expect({ code, stdout }).toEqual({ code: 3, stdout: `${jobId('a')}\n` });
+    expect(stderr.split('\n').slice(-2).join('\n')).toMatch(told);
+  });
+});
 
 test('a script with the line ends of Windows is told, and the command goes on', async () => {
   bench.logIn();

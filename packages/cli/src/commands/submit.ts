@@ -15,7 +15,7 @@ import {
   readSpecFile,
   type SpecDocument,
 } from '../spec/documents.ts';
-import { interruptibly, submitOne } from '../submit-one.ts';
+import { findOut, interruptibly, submitOne } from '../submit-one.ts';
 import { waitForJobs } from '../wait-for-jobs.ts';
 
 interface Flags {
@@ -155,6 +155,12 @@ function tellRefused(
     if (refused <= maxProblems)
       cli.note(`muster: ${fileProblemText(file, { ...spot, message: item.problem.detail })}`);
   }
+  const unknown = items.filter((item) => !item.ok && item.problem.code === 'outcome-unknown').length;
+  if (unknown > 0)
+    throw new CliFailure(
+      `it is not known whether ${unknown} of ${items.length} jobs were taken: ${findOut(key)}`,
+      exit.unknown,
+    );
   if (refused > 0 && refused < items.length)
     throw new CliFailure(
       `${items.length - refused} of ${items.length} jobs were taken and ${refused} refused; correct those and run again with --key ${key}, which submits only what is missing`,
