@@ -181,6 +181,14 @@ test('numbers that JSON cannot hold exactly are refused or harmless', async () =
   expect((await submit('{"command":["a"],"priority":-0}')).statusCode).toBe(201);
 });
 
+test('what no fleet here could hold is accepted: it waits for hardware, with a verdict that says so', async () => {
+  const accelerators = { count: 9, model: 'Z9-unknown' };
+  for (const extra of [{ resources: { accelerators } }, { tasks: 100_000 }])
+    expect((await world.ask('POST', '/v1/jobs', { token, body: { ...aJob, ...extra } })).statusCode).toBe(
+      201,
+    );
+});
+
 test('env values with newlines, LD_PRELOAD and PATH are the user’s own business', async () => {
   const env = { LD_PRELOAD: '/x.so', PATH: '/bin', TEXT: 'a\nb\t$(c)`d`' };
   const answer = await world.ask('POST', '/v1/jobs', { token, body: { ...aJob, env } });
