@@ -23,6 +23,7 @@ const meanings: Readonly<Record<string, string>> = {
   MUSTER_MASTER_ADDR: 'address of the node of rank 0',
   MUSTER_MASTER_PORT: 'a port there that the plan keeps free for this run',
   MUSTER_DEVICES: 'indices of the devices this task holds on its node',
+  MUSTER_DEVICE_MILLI: "thousandths of each of them: 1000, or the task's part of one device",
 };
 
 /** Made in packages/agent/src/task-spec.ts. */
@@ -70,9 +71,9 @@ function sample(): Record<string, string>[] {
   const devices = [0, 1, 2, 3, 4, 5, 6, 7];
   const [a, b] = ['node_01kb3q8p20aaaaaaaa' as NodeId, 'node_01kb3q8p20bbbbbbbb' as NodeId];
   const tasks = [
-    { rank: 0, group: 0, node: a, cpuMilli: 64_000, memoryMib: 524_288, devices },
-    { rank: 1, group: 0, node: b, cpuMilli: 64_000, memoryMib: 524_288, devices },
-    { rank: 2, group: 1, node: a, cpuMilli: 1000, memoryMib: 8192, devices: [] },
+    { rank: 0, group: 0, node: a, cpuMilli: 64_000, memoryMib: 524_288, devices, deviceMilli: 1000 },
+    { rank: 1, group: 0, node: b, cpuMilli: 64_000, memoryMib: 524_288, devices, deviceMilli: 1000 },
+    { rank: 2, group: 1, node: a, cpuMilli: 1000, memoryMib: 8192, devices: [], deviceMilli: 1000 },
   ];
   const nodes = new Map([
     [a as string, { name: 'gpu-1', address: '10.0.0.1' }],

@@ -39,7 +39,7 @@ export function jobView(row: JobRow): JobView {
     attempt: state.attempt,
     tasks: spec.groups.reduce((sum, { demand }) => sum + demand.tasks, 0),
     devices: spec.groups.reduce(
-      (sum, { demand }) => sum + demand.tasks * (demand.accelerators[0]?.count ?? 0),
+      (sum, { demand }) => sum + (demand.tasks * (demand.accelerators[0]?.milli ?? 0)) / 1000,
       0,
     ),
     labels: spec.labels,

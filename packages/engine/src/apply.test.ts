@@ -40,7 +40,15 @@ describe('events that contradict the state', () => {
     exclusive: false,
     port: 31_000,
   } as const;
-  const task = { rank: 0, group: 0, node: nodeId('a'), cpuMilli: 1, memoryMib: 1, devices: [7] };
+  const task = {
+    rank: 0,
+    group: 0,
+    node: nodeId('a'),
+    cpuMilli: 1,
+    memoryMib: 1,
+    devices: [7],
+    deviceMilli: 1000,
+  };
 
   test.each<[string, (world: World) => void]>([
     [

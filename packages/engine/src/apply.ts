@@ -49,6 +49,7 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
     case 'policy.changed':
       state.policy = body.policy;
       state.policyVersion = body.version;
+      state.fleets.setPolicy(body.policy);
       state.queue.setPolicy(body.policy);
       break;
   }

@@ -1,11 +1,13 @@
 // Node classes: nodes of equal cluster, pool, labels, capabilities and inventory shape are one class, so that a request is
 // matched once a class and not once a node. A class lives while nodes are in it; its number is never used again.
-import { type Capability, canonicalJson, invariant, type NodeFacts } from '@muster/model';
+import { type Capability, canonicalJson, type Hardware, invariant, type NodeFacts } from '@muster/model';
 
 export interface ClassDevice {
   readonly kind: string;
   readonly model: string;
   readonly memoryMib: number;
+  readonly interconnect: string | null;
+  readonly generation: number | null;
 }
 
 export interface NodeClass {
@@ -23,12 +25,23 @@ export interface NodeClass {
 export class ClassTable {
   /** Moves when a class appears or goes: lists of matching classes made before are stale. */
   generation = 0;
+  /** What the policy knows of models. */
+  hardware: readonly Hardware[];
   #nextId = 0;
   readonly #byKey = new Map<string, NodeClass>();
   readonly #byId = new Map<number, { readonly cls: NodeClass; nodes: number }>();
 
+  constructor(hardware: readonly Hardware[]) {
+    this.hardware = hardware;
+  }
+
+  setHardware(hardware: readonly Hardware[]): void {
+    this.hardware = hardware;
+    this.generation++;
+  }
+
   copy(): ClassTable {
-    const other = new ClassTable();
+    const other = new ClassTable(this.hardware);
     other.generation = this.generation;
     other.#nextId = this.#nextId;
     for (const [key, cls] of this.#byKey) other.#byKey.set(key, cls);
@@ -84,6 +97,12 @@ function classParts(facts: NodeFacts): Omit<NodeClass, 'id' | 'key'> {
     memoryMib: inventory.memoryMib,
     devices: [...inventory.devices]
       .sort((a, b) => a.index - b.index)
-      .map(({ kind, model, memoryMib }) => ({ kind, model, memoryMib })),
+      .map(({ kind, model, memoryMib, interconnect = null, generation = null }) => ({
+        kind,
+        model,
+        memoryMib,
+        interconnect,
+        generation,
+      })),
   };
 }

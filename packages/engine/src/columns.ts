@@ -1,6 +1,6 @@
 // Growing typed arrays: a table of nodes or jobs is one array a column, indexed by slot.
 
-type Column = Int32Array | Uint32Array | Float64Array | Uint8Array;
+type Column = Int32Array | Uint32Array | Uint16Array | Float64Array | Uint8Array;
 
 /** The same values in an array of at least `size`; doubles, so that growing costs little overall. */
 export function grown<T extends Column>(column: T, size: number): T {

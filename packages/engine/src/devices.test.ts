@@ -1,10 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { chooseDevices, countFree } from './devices.ts';
+import { chooseDevices as chooseInto, choosePart, countFree, countParts } from './devices.ts';
 
 const mask = (...indices: number[]): Uint32Array => {
   const words = new Uint32Array(2);
   for (const i of indices) words[i >>> 5]! |= 1 << (i & 31);
   return words;
+};
+
+const chooseDevices = (
+  taken: Uint32Array,
+  from: number,
+  total: number,
+  match: Uint32Array | null,
+  count: number,
+): number[] => {
+  const out = new Int32Array(count + 1);
+  chooseInto(taken, from, total, match, count, out, 1);
+  return [...out.subarray(1)];
 };
 
 describe('the devices of a task', () => {
@@ -28,5 +40,28 @@ describe('the devices of a task', () => {
     const taken = mask(...Array.from({ length: 31 }, (_, i) => i));
     expect(chooseDevices(taken, 0, 40, null, 4)).toEqual([31, 32, 33, 34]);
     expect(countFree(taken, 0, mask(30, 31, 32, 63))).toBe(3);
+  });
+});
+
+describe('a part of a device', () => {
+  const taken = Uint16Array.of(0, 300, 700, 700, 0);
+
+  test.each([
+    [300, 2],
+    [301, 1],
+    [700, 1],
+    [701, 0],
+  ])('of %i thousandths goes to the fullest device with room, then the lowest', (milli, index) => {
+    expect(choosePart(taken, 0, 5, null, milli)).toBe(index);
+  });
+
+  test('goes only to devices that match', () => {
+    expect(choosePart(taken, 0, 5, mask(0, 4), 300)).toBe(0);
+    expect(choosePart(taken, 1, 3, null, 701)).toBe(-1);
+  });
+
+  test('fits as often as the free parts of each device hold it', () => {
+    expect(countParts(taken, 0, 5, null, 300)).toBe(3 + 2 + 1 + 1 + 3);
+    expect(countParts(taken, 0, 5, mask(1, 2), 300)).toBe(3);
   });
 });

@@ -1,15 +1,19 @@
-// Which devices of which node are taken, and which ones a task gets. Bit i of a mask is device i, 32 to a word.
+// What is taken of each device of each node, and which ones a task gets. Bit i of a mask is device i, 32 to a word; a bit is
+// set when anything of the device is taken.
 //
-// The rule: of the runs of consecutive free matching indices that hold the whole request, the shortest, and of equal ones
+// The rule for a part of a device: the fullest device that still has room for it, then the lowest; so parts share devices
+// and whole ones stay whole. The rule for whole devices, which must be untouched: of the runs of consecutive free matching indices that hold the whole request, the shortest, and of equal ones
 // the lowest, from its low end; if no run holds it, the lowest free matching indices. So small requests fill the gaps and
 // neighbouring devices, which are the ones with fast links between them, stay together for larger ones.
 
-import { invariant } from '@muster/model';
+import { invariant, wholeDevice } from '@muster/model';
 import { grown } from './columns.ts';
 
-/** The taken devices of all nodes in one array, the same number of words for each node. */
+/** The devices of all nodes in one array, the same number of words for each node. */
 export class DeviceMasks {
   words = new Uint32Array(0);
+  /** Thousandths taken, 32 for each word. */
+  milli = new Uint16Array(0);
   /** Words a node. */
   stride = 1;
   #nodes = 0;
@@ -17,6 +21,7 @@ export class DeviceMasks {
   copy(): DeviceMasks {
     const other = this.emptied();
     other.words = this.words.slice();
+    other.milli = this.milli.slice();
     return other;
   }
 
@@ -24,6 +29,7 @@ export class DeviceMasks {
   emptied(): DeviceMasks {
     const other = new DeviceMasks();
     other.words = new Uint32Array(this.words.length);
+    other.milli = new Uint16Array(this.milli.length);
     other.stride = this.stride;
     other.#nodes = this.#nodes;
     return other;
@@ -34,18 +40,29 @@ export class DeviceMasks {
     this.#nodes = Math.max(this.#nodes, slot + 1);
     this.words = grown(this.words, this.#nodes * this.stride);
     this.words.fill(0, slot * this.stride, (slot + 1) * this.stride);
+    this.milli = grown(this.milli, this.words.length * 32);
+    this.milli.fill(0, slot * this.stride * 32, (slot + 1) * this.stride * 32);
   }
 
-  isTaken(slot: number, index: number): boolean {
-    const word = index >>> 5;
-    return word < this.stride && (this.words[slot * this.stride + word]! & (1 << (index & 31))) !== 0;
+  /** Thousandths of the device that are taken. */
+  taken(slot: number, index: number): number {
+    return index < this.stride * 32 ? this.milli[slot * this.stride * 32 + index]! : 0;
   }
 
-  /** Takes a free device or gives a taken one back. */
-  set(slot: number, index: number, taken: boolean): void {
+  /** Takes so much of a device, or gives it back when below 0. */
+  change(slot: number, index: number, milli: number): void {
     this.fit(index + 1);
-    invariant(this.isTaken(slot, index) !== taken, `device ${index} is ${taken ? 'sold twice' : 'not sold'}`);
-    this.words[slot * this.stride + (index >>> 5)]! ^= 1 << (index & 31);
+    const at = slot * this.stride * 32 + index;
+    const taken = this.milli[at]! + milli;
+    invariant(
+      taken >= 0 && taken <= wholeDevice,
+      `device ${index} is ${milli > 0 ? 'sold twice' : 'not sold'}`,
+    );
+    this.milli[at] = taken;
+    const word = slot * this.stride + (index >>> 5);
+    const bit = 1 << (index & 31);
+    if (taken > 0) this.words[word]! |= bit;
+    else this.words[word]! &= ~bit;
   }
 
   /** Makes every node's mask wide enough for so many devices. */
@@ -55,19 +72,58 @@ export class DeviceMasks {
     const wider = new Uint32Array(this.#nodes * stride);
     for (let slot = 0; slot < this.#nodes; slot++)
       wider.set(this.words.subarray(slot * this.stride, (slot + 1) * this.stride), slot * stride);
+    const milli = new Uint16Array(wider.length * 32);
+    const devicesOf = this.stride * 32;
+    for (let slot = 0; slot < this.#nodes; slot++)
+      milli.set(this.milli.subarray(slot * devicesOf, (slot + 1) * devicesOf), slot * stride * 32);
     this.words = wider;
+    this.milli = milli;
     this.stride = stride;
   }
 }
 
-/** Allocates only its answer. `from` is where the node's words begin in `taken`. */
+/** The device that a part goes to, or -1. */
+export function choosePart(
+  taken: Uint16Array,
+  from: number,
+  total: number,
+  match: Uint32Array | null,
+  milli: number,
+): number {
+  let best = -1;
+  for (let i = 0; i < total; i++) {
+    if (match !== null && (match[i >>> 5]! & (1 << (i & 31))) === 0) continue;
+    const used = taken[from + i]!;
+    if (used + milli <= wholeDevice && (best < 0 || used > taken[from + best]!)) best = i;
+  }
+  return best;
+}
+
+/** How many parts of this size the node's matching devices hold. */
+export function countParts(
+  taken: Uint16Array,
+  from: number,
+  total: number,
+  match: Uint32Array | null,
+  milli: number,
+): number {
+  let parts = 0;
+  for (let i = 0; i < total; i++)
+    if (match === null || (match[i >>> 5]! & (1 << (i & 31))) !== 0)
+      parts += Math.floor((wholeDevice - taken[from + i]!) / milli);
+  return parts;
+}
+
+/** Writes the chosen indices to `out`, from `at`. `from` is where the node's words begin in `taken`. */
 export function chooseDevices(
   taken: Uint32Array,
   from: number,
   total: number,
   match: Uint32Array | null,
   count: number,
-): number[] {
+  out: Int32Array,
+  at: number,
+): void {
   let bestStart = -1;
   let bestLength = total + 1;
   let start = 0;
@@ -81,14 +137,12 @@ export function chooseDevices(
     }
     start = i + 1;
   }
-  const chosen: number[] = new Array(count);
   if (bestStart >= 0) {
-    for (let i = 0; i < count; i++) chosen[i] = bestStart + i;
-    return chosen;
+    for (let i = 0; i < count; i++) out[at + i] = bestStart + i;
+    return;
   }
   let filled = 0;
-  for (let i = 0; i < total && filled < count; i++) if (isFree(taken, from, match, i)) chosen[filled++] = i;
-  return chosen;
+  for (let i = 0; i < total && filled < count; i++) if (isFree(taken, from, match, i)) out[at + filled++] = i;
 }
 
 function isFree(taken: Uint32Array, from: number, match: Uint32Array | null, index: number): boolean {

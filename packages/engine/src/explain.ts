@@ -2,7 +2,7 @@
 // queue as `decide` would, stop at the job in question, and leave everything as it was.
 import { type JobId, type NodeId, runId, type Verdict } from '@muster/model';
 import type { JobRequest } from './engine.ts';
-import { type Placement, place, undo } from './fit.ts';
+import { type Placement, place, slotsOf, undo } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { failureCount, held, placed } from './jobs.ts';
 import { behindReason, bringUp } from './make-plan.ts';
@@ -72,7 +72,7 @@ export function consider(state: State, request: JobRequest, nowMs: number): Verd
   return { kind: 'waits', reasons: [{ code: 'behind', ahead: queue.aheadOfNew(standing) }] };
 }
 
-function placedOn(fleet: Fleet, { picks }: Placement): Verdict {
-  const slots = new Set(picks.toSorted((a, b) => a.group - b.group).map((pick) => pick.slot));
+function placedOn(fleet: Fleet, placement: Placement): Verdict {
+  const slots = new Set(slotsOf(fleet, placement));
   return { kind: 'placed', nodes: [...slots].map((slot) => fleet.facts[slot]!.node) };
 }

@@ -59,6 +59,36 @@ describe('a single task', () => {
   });
 });
 
+describe('a part of a device', () => {
+  test('shares the fullest device with room, and opens an untouched one only when it must', () => {
+    expect(placeOn([a], oneTask(0.5), oneTask(0.3))).toEqual(['a:0']);
+    expect(placeOn([a], oneTask(0.5), oneTask(0.6))).toEqual(['a:1']);
+    expect(placeOn([a, node('b', { devices: devices(1) })], oneTask(4), oneTask(0.5, 'H100'))).toEqual([
+      'b:0',
+    ]);
+    expect(placeOn([a], oneTask(0.5), oneTask(0.6), oneTask(0.4))).toEqual(['a:1']);
+  });
+
+  test('goes to a device in use on a wider node before an untouched one on a tighter', () => {
+    const tight = node('b', { devices: devices(1, 'A100') });
+    const half = demand(group([gpus(0.5, 'H100')], { cpuMilli: 1, memoryMib: 1 }));
+    const any = demand(group([gpus(0.5)], { cpuMilli: 1, memoryMib: 1 }));
+    expect(placeOn([a, tight], half, any)).toEqual(['a:0']);
+    expect(placeOn([a, tight], any)).toEqual(['b:0']);
+  });
+
+  test('keeps whole devices away from the device it is on', () => {
+    expect(placeOn([a], oneTask(0.1), oneTask(7))).toEqual(['a:1,2,3,4,5,6,7']);
+    expect(placeOn([a], oneTask(0.1), oneTask(8))).toEqual([]);
+  });
+
+  test('may be one of many in a gang', () => {
+    const small = node('a', { devices: devices(2) });
+    expect(placeOn([small], gang(6, 0.3))).toEqual(['a:0', 'a:0', 'a:0', 'a:1', 'a:1', 'a:1']);
+    expect(placeOn([small], gang(7, 0.3))).toEqual([]);
+  });
+});
+
 describe('a gang', () => {
   test('takes one node when one node holds it, and the tightest such', () => {
     expect(placeOn([a, b], oneTask(4), gang(2, 2))).toEqual(['a:4,5', 'a:6,7']);

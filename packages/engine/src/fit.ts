@@ -1,32 +1,24 @@
 // Finds a place for a whole gang, or none. The rule for the tasks of one group, until all have a place: of the nodes that
-// can take some, the one that takes the most of what remains; of those the one with the least left over afterwards
-// (devices of all kinds, cores, memory), then the lowest node id. So a single task goes to the tightest node, a gang goes
-// to few nodes, and a remainder goes where it fits best instead of breaking an empty node.
+// can take some, the one that takes the most of what remains; of those the one where they open the fewest untouched
+// devices; of those the one with the least left over afterwards (untouched devices, thousandths of devices, cores, memory),
+// then the lowest node id. So a single task goes to the tightest node, a gang goes to few nodes, a remainder goes where it
+// fits best instead of breaking an empty node, and parts of devices share devices.
 //
 // For one group this finds a place whenever there is one. For several groups it is greedy: groups with more devices a
 // task choose first; a group that then finds no place chooses first in the next try, until it has been first in vain.
 // Places found stay taken in the fleet until `undo`, which is how plans and questions stay harmless.
-import type { NodeId } from '@muster/model';
-import { chooseDevices, countFree } from './devices.ts';
+import { type NodeId, wholeDevice } from '@muster/model';
+import { chooseDevices, choosePart, countFree, countParts } from './devices.ts';
 import type { Fleet } from './fleet.ts';
 import { type ClassFit, satisfies, tasksIn } from './match.ts';
 import { releasePort, takePort } from './ports.ts';
 import type { Shape } from './shape.ts';
+import type { SortedInts } from './sorted-ints.ts';
 
-/** Some tasks of one group on one node. */
-export interface Pick {
-  readonly group: number;
-  readonly slot: number;
-  readonly fit: ClassFit;
-  /** The devices of each task. */
-  readonly devices: readonly (readonly number[])[];
-  /** Whether this is the gang's first pick on this node. */
-  readonly first: boolean;
-}
-
+/** Rows of the fleet's ledger: in the order they were chosen; of each group, lower ranks first. */
 export interface Placement {
-  /** In the order they were chosen; of each group, lower ranks first. */
-  readonly picks: Pick[];
+  readonly from: number;
+  to: number;
   /** Rank 0's node, and the rendezvous port on it; -1 before there is one. */
   portSlot: number;
   port: number;
@@ -41,7 +33,6 @@ export interface Progress {
 }
 
 const anyNode: ReadonlySet<number> = new Set();
-const none: readonly number[] = [];
 
 /** Orders of groups tried for one combination of alternatives. */
 const maxOrders = 8;
@@ -83,22 +74,37 @@ function placeCombination(
   return null;
 }
 
-/** Gives back everything a placement took. */
+/** The nodes of a placement, group by group, in the order they were chosen; a node may come several times. */
+export function slotsOf(fleet: Fleet, { from, to }: Placement): number[] {
+  const { group, slot } = fleet.ledger;
+  const picks = Array.from({ length: to - from }, (_, i) => from + i);
+  return picks.sort((a, b) => group[a]! - group[b]! || a - b).map((pick) => slot[pick]!);
+}
+
+/** Gives back everything a placement took; placements are undone in reverse order. */
 export function undo(fleet: Fleet, placement: Placement): void {
+  const { ledger } = fleet;
   if (placement.port >= 0) releasePort(fleet.ports[placement.portSlot]!, placement.port);
-  for (let i = placement.picks.length - 1; i >= 0; i--) {
-    const { slot, fit, devices, first } = placement.picks[i]!;
+  while (ledger.size > placement.from) {
+    const pick = ledger.size - 1;
+    const slot = ledger.slot[pick]!;
+    const fit = ledger.fits[pick]!;
     const position = fleet.begin(slot);
-    for (let t = 0; t < devices.length; t++)
-      fleet.releaseTask(slot, fit.cpuMilli, fit.memoryMib, devices[t]!);
-    if (first) fleet.leaveRun(slot);
+    for (let t = ledger.tasks[pick]! - 1, at = ledger.devicesAt[pick]! + t * fit.count; t >= 0; t--) {
+      fleet.changeTask(-1, slot, fit, ledger.devices, at, fit.count, fit.milli);
+      at -= fit.count;
+    }
+    if (ledger.first[pick] === 1) fleet.leaveRun(slot);
     fleet.end(slot, position);
+    ledger.removeLast();
   }
 }
 
+const exact: Progress = { placed: -1, group: -1, tasksFit: 0 };
+
 /** One try of one combination of alternatives. What it placed stays placed, whether or not all of it fitted. */
 export class Attempt {
-  readonly placement: Placement = { picks: [], portSlot: -1, port: -1 };
+  readonly placement: Placement;
   readonly #fleet: Fleet;
   readonly #shape: Shape;
   readonly #avoid: ReadonlySet<number>;
@@ -113,6 +119,8 @@ export class Attempt {
     this.#shape = shape;
     this.#avoid = avoid;
     this.#own = shape.groups.length > 1 ? new Set() : null;
+    const { size } = fleet.ledger;
+    this.placement = { from: size, to: size, portSlot: -1, port: -1 };
   }
 
   run(combination: readonly number[], order: readonly number[]): Progress {
@@ -121,7 +129,7 @@ export class Attempt {
       const tasksFit = this.#placeGroup(group, combination[group]!);
       if (tasksFit < this.#shape.groups[group]!.demand.tasks) return { placed: i, group, tasksFit };
     }
-    return { placed: order.length, group: -1, tasksFit: 0 };
+    return exact;
   }
 
   #placeGroup(group: number, option: number): number {
@@ -157,7 +165,10 @@ export class Attempt {
     this.#tasksNext = 0;
     for (let f = 0; f < fits.length; f++) {
       const fit = fits[f]!;
-      const position = this.#tightestOfClass(fit, tasks, needsPort);
+      const position =
+        fit.milli === wholeDevice
+          ? this.#tightestOfClass(fit, tasks, needsPort)
+          : this.#tightestForParts(fit, tasks, needsPort);
       if (position < 0) continue;
       const slot = this.#fleet.byClass[fit.classId]!.index.at(position);
       if (best >= 0 && !this.#isTighter(slot, fit, best, bestFit!, tasks)) continue;
@@ -169,16 +180,23 @@ export class Attempt {
     return best;
   }
 
-  /** Inside a class the index is in the right order already: the first position that holds the tasks is the tightest. */
+  /** For whole devices the index is in the right order already: the first position that holds the tasks is the tightest. */
   #tightestOfClass(fit: ClassFit, tasks: number, needsPort: boolean): number {
     const fleet = this.#fleet;
     const { index } = fleet.byClass[fit.classId]!;
-    const from = index.lowerBound(fleet.freeDevices, tasks * fit.count);
-    for (let p = from; p >= 0; p = index.next(p)) {
+    const devices = tasks * fit.count;
+    const single = tasks === 1;
+    const from = single
+      ? fleet.positionOf(index, devices, devices * wholeDevice, fit.cpuMilli, fit.memoryMib)
+      : index.lowerBound(fleet.freeDevices, devices);
+    let vain = 0;
+    for (let p = from; p >= 0; ) {
       const slot = index.at(p);
       const room = this.#room(slot, fit, tasks, needsPort);
       if (room === tasks) return p;
       if (room > this.#tasksNext) this.#tasksNext = room;
+      // Many nodes of equal devices without enough cores or memory are passed over in one step.
+      p = single && ++vain >= vainMax ? this.#leap(index, p, fit) : index.next(p);
     }
     const below = from < 0 ? index.last() : index.previous(from);
     if (below >= 0 && fit.count > 0) {
@@ -188,10 +206,43 @@ export class Attempt {
     return -1;
   }
 
+  /** The next position, or a later one when the nodes between certainly lack cores or memory for one task. */
+  #leap(index: SortedInts, position: number, fit: ClassFit): number {
+    const { freeDevices, freeMilli, freeCpu, freeMemory } = this.#fleet;
+    const slot = index.at(position);
+    const cpuMilli = freeCpu[slot]!;
+    if (cpuMilli >= fit.cpuMilli && freeMemory[slot]! >= fit.memoryMib) return index.next(position);
+    return this.#fleet.positionOf(
+      index,
+      freeDevices[slot]!,
+      freeMilli[slot]!,
+      Math.max(cpuMilli, fit.cpuMilli),
+      fit.memoryMib,
+    );
+  }
+
+  /** For parts of devices the index is in no useful order. */
+  #tightestForParts(fit: ClassFit, tasks: number, needsPort: boolean): number {
+    const { index } = this.#fleet.byClass[fit.classId]!;
+    let best = -1;
+    for (let p = index.first(); p >= 0; p = index.next(p)) {
+      const slot = index.at(p);
+      const room = this.#room(slot, fit, tasks, needsPort);
+      if (room < tasks) {
+        if (room > this.#tasksNext) this.#tasksNext = room;
+      } else if (best < 0 || this.#isTighter(slot, fit, index.at(best), fit, tasks)) best = p;
+    }
+    return best;
+  }
+
   #isTighter(slot: number, fit: ClassFit, other: number, otherFit: ClassFit, tasks: number): boolean {
-    const { freeDevices, freeCpu, freeMemory, order } = this.#fleet;
+    const { freeDevices, freeMilli, freeCpu, freeMemory, order } = this.#fleet;
+    const opened = opens(this.#fleet, slot, fit, tasks);
+    const otherOpened = opens(this.#fleet, other, otherFit, tasks);
     const less =
-      freeDevices[slot]! - tasks * fit.count - (freeDevices[other]! - tasks * otherFit.count) ||
+      opened - otherOpened ||
+      freeDevices[slot]! - opened - (freeDevices[other]! - otherOpened) ||
+      freeMilli[slot]! - milliOf(fit, tasks) - (freeMilli[other]! - milliOf(otherFit, tasks)) ||
       freeCpu[slot]! - tasks * fit.cpuMilli - (freeCpu[other]! - tasks * otherFit.cpuMilli) ||
       freeMemory[slot]! - tasks * fit.memoryMib - (freeMemory[other]! - tasks * otherFit.memoryMib) ||
       order.numbers[slot]! - order.numbers[other]!;
@@ -204,17 +255,12 @@ export class Attempt {
     if (this.#avoid.size > 0 && this.#avoid.has(slot)) return 0;
     if (isClosed(fleet, this.#shape, slot, this.#own?.has(slot) === true)) return 0;
     if (needsPort && !fleet.hasFreePort(slot)) return 0;
-    const devices = freeMatching(fleet, slot, fit);
     const cpuMilli = fleet.freeCpu[slot]!;
     const memoryMib = fleet.freeMemory[slot]!;
-    if (
-      devices >= tasks * fit.count &&
-      cpuMilli >= tasks * fit.cpuMilli &&
-      memoryMib >= tasks * fit.memoryMib
-    )
-      return tasks;
+    if (cpuMilli >= tasks * fit.cpuMilli && memoryMib >= tasks * fit.memoryMib)
+      return Math.min(tasks, deviceRoom(fleet, slot, fit));
     return Math.min(
-      tasksIn(devices, fit.count),
+      deviceRoom(fleet, slot, fit),
       tasksIn(cpuMilli, fit.cpuMilli),
       tasksIn(memoryMib, fit.memoryMib),
     );
@@ -222,19 +268,21 @@ export class Attempt {
 
   #take(group: number, slot: number, fit: ClassFit, tasks: number): void {
     const fleet = this.#fleet;
+    const { ledger } = fleet;
     const first = this.#own === null || !this.#own.has(slot);
     if (first) fleet.enterRun(slot, this.#shape.demand.exclusive);
     this.#own?.add(slot);
-    const devices: (readonly number[])[] = new Array(tasks);
-    for (let i = 0; i < tasks; i++) {
-      const { words, stride } = fleet.taken;
-      const own =
-        fit.count === 0 ? none : chooseDevices(words, slot * stride, fit.devices, fit.mask, fit.count);
-      fleet.takeTask(slot, fit.cpuMilli, fit.memoryMib, own);
-      devices[i] = own;
+    const pick = ledger.add(group, slot, fit, tasks, first);
+    for (let i = 0, at = ledger.devicesAt[pick]!; i < tasks; i++, at += fit.count) {
+      const { words, milli, stride } = fleet.taken;
+      if (fit.milli < wholeDevice)
+        ledger.devices[at] = choosePart(milli, slot * stride * 32, fit.devices, fit.mask, fit.milli);
+      else if (fit.count > 0)
+        chooseDevices(words, slot * stride, fit.devices, fit.mask, fit.count, ledger.devices, at);
+      fleet.changeTask(1, slot, fit, ledger.devices, at, fit.count, fit.milli);
     }
     fleet.end(slot, this.#foundAt);
-    this.placement.picks.push({ group, slot, fit, devices, first });
+    this.placement.to = ledger.size;
     if (group !== 0 || this.placement.port >= 0) return;
     this.placement.portSlot = slot;
     this.placement.port = fleet.freePort(slot);
@@ -242,8 +290,31 @@ export class Attempt {
   }
 }
 
-/** Free devices of the node that match. */
-export function freeMatching(fleet: Fleet, slot: number, fit: ClassFit): number {
+/** Nodes looked at one by one before a leap is tried; a leap costs as much as a few of them. */
+const vainMax = 4;
+
+function milliOf(fit: ClassFit, tasks: number): number {
+  return tasks * fit.count * fit.milli;
+}
+
+/** Untouched devices of the node that so many tasks open. */
+function opens(fleet: Fleet, slot: number, fit: ClassFit, tasks: number): number {
+  if (fit.milli === wholeDevice) return tasks * fit.count;
+  const untouched = freeMatching(fleet, slot, fit);
+  const whole = Math.floor(wholeDevice / fit.milli);
+  const touched = deviceRoom(fleet, slot, fit) - untouched * whole;
+  return Math.max(0, Math.ceil((tasks - touched) / whole));
+}
+
+/** How many tasks the node's free devices hold. */
+export function deviceRoom(fleet: Fleet, slot: number, fit: ClassFit): number {
+  if (fit.milli === wholeDevice) return tasksIn(freeMatching(fleet, slot, fit), fit.count);
+  const { milli, stride } = fleet.taken;
+  return countParts(milli, slot * stride * 32, fit.devices, fit.mask, fit.milli);
+}
+
+/** Untouched devices of the node that match. */
+function freeMatching(fleet: Fleet, slot: number, fit: ClassFit): number {
   return fit.mask === null || fit.count === 0
     ? fleet.freeDevices[slot]!
     : countFree(fleet.taken.words, slot * fleet.taken.stride, fit.mask);
@@ -269,6 +340,6 @@ const onlyGroup: readonly number[] = [0];
 /** Groups with more devices a task first, then as written. */
 export function groupOrder(shape: Shape, combination: readonly number[]): readonly number[] {
   if (shape.groups.length === 1) return onlyGroup;
-  const count = (group: number): number => shape.groups[group]!.options[combination[group]!]!.count;
-  return shape.groups.map((_, group) => group).sort((a, b) => count(b) - count(a) || a - b);
+  const milli = (group: number): number => shape.groups[group]!.options[combination[group]!]!.milli;
+  return shape.groups.map((_, group) => group).sort((a, b) => milli(b) - milli(a) || a - b);
 }

@@ -4,10 +4,11 @@
 //
 // Changes of amounts go between `begin` and `end`, which keep the node's place in the index of its class. The index
 // holds only nodes that take new work (ready, not draining), tightest first; see order.ts.
-import { assertAmount, type Drain, invariant, type NodeFacts, type NodeId } from '@muster/model';
+import { assertAmount, type Drain, invariant, type NodeFacts, type NodeId, wholeDevice } from '@muster/model';
 import type { ClassTable, NodeClass } from './classes.ts';
 import { grown } from './columns.ts';
 import { DeviceMasks } from './devices.ts';
+import { Ledger } from './ledger.ts';
 import { NodeOrder } from './node-order.ts';
 import { lowestFree } from './ports.ts';
 import { SortedInts } from './sorted-ints.ts';
@@ -15,7 +16,7 @@ import { SortedInts } from './sorted-ints.ts';
 /** The nodes of one class. */
 export interface ClassNodes {
   readonly cls: NodeClass;
-  /** Nodes that take new work, by free devices, free cores, free memory, node order; all ascending. */
+  /** Nodes that take new work, by untouched devices, free thousandths of devices, cores, memory, node order; all ascending. */
   readonly index: SortedInts;
   /** Ready or silent, draining or not: what could hold work once everything is well and idle. */
   existing: number;
@@ -26,12 +27,18 @@ export interface ClassNodes {
   silent: number;
 }
 
+/** A slot that is no node: what to look for in an index is written there, before every node of equal amounts. */
+const probe = 0;
+
 export class Fleet {
   readonly classes: ClassTable;
   readonly slots = new Map<NodeId, number>();
-  facts: (NodeFacts | undefined)[] = [];
+  facts: (NodeFacts | undefined)[] = [undefined];
   classOf = new Int32Array(0);
+  /** Devices of which nothing is taken. */
   freeDevices = new Int32Array(0);
+  /** Free thousandths of all devices. */
+  freeMilli = new Int32Array(0);
   freeCpu = new Float64Array(0);
   freeMemory = new Float64Array(0);
   usedCpu = new Float64Array(0);
@@ -47,10 +54,15 @@ export class Fleet {
   /** Moves when a node comes into being, goes or changes what it has. */
   existence = 0;
   byClass: (ClassNodes | undefined)[] = [];
+  /** What placements that may be undone have taken. */
+  readonly ledger = new Ledger();
   #vacant: number[] = [];
+  #stamps: ((readonly [NodeId, number])[] | undefined)[] = [];
 
   constructor(classes: ClassTable) {
     this.classes = classes;
+    this.#grow(probe + 1);
+    this.order.reserve(probe);
   }
 
   slotOf(node: NodeId): number {
@@ -87,17 +99,19 @@ export class Fleet {
     if (position >= 0) this.byClass[this.classOf[slot]!]!.index.moved(position);
   }
 
-  takeTask(slot: number, cpuMilli: number, memoryMib: number, devices: readonly number[]): void {
-    for (let i = 0; i < devices.length; i++) this.#sell(slot, devices[i]!, true);
-    this.usedCpu[slot] = assertAmount(this.usedCpu[slot]! + cpuMilli, 'taken cores');
-    this.usedMemory[slot] = assertAmount(this.usedMemory[slot]! + memoryMib, 'taken memory');
-    this.#refree(slot);
-  }
-
-  releaseTask(slot: number, cpuMilli: number, memoryMib: number, devices: readonly number[]): void {
-    for (let i = 0; i < devices.length; i++) this.#sell(slot, devices[i]!, false);
-    this.usedCpu[slot] = assertAmount(this.usedCpu[slot]! - cpuMilli, 'taken cores');
-    this.usedMemory[slot] = assertAmount(this.usedMemory[slot]! - memoryMib, 'taken memory');
+  /** Takes what one task takes (sign 1), or gives it back (-1). Its devices are `count` of a list, from `at`. */
+  changeTask(
+    sign: 1 | -1,
+    slot: number,
+    amounts: { readonly cpuMilli: number; readonly memoryMib: number },
+    devices: ArrayLike<number>,
+    at: number,
+    count: number,
+    milli: number,
+  ): void {
+    for (let i = 0; i < count; i++) this.#sell(slot, devices[at + i]!, sign * milli);
+    this.usedCpu[slot] = assertAmount(this.usedCpu[slot]! + sign * amounts.cpuMilli, 'taken cores');
+    this.usedMemory[slot] = assertAmount(this.usedMemory[slot]! + sign * amounts.memoryMib, 'taken memory');
     this.#refree(slot);
   }
 
@@ -118,6 +132,16 @@ export class Fleet {
     if (this.facts[slot]!.state === 'removed') this.#drop(slot);
   }
 
+  /** The node with its generation, as plans carry it; one list for all units on this node alone. */
+  stampsOf(slot: number): readonly (readonly [NodeId, number])[] {
+    const known = this.#stamps[slot];
+    const { node, generation } = this.facts[slot]!;
+    if (known && known[0]![0] === node && known[0]![1] === generation) return known;
+    const stamps: (readonly [NodeId, number])[] = [[node, generation]];
+    this.#stamps[slot] = stamps;
+    return stamps;
+  }
+
   /** The lowest port the node can still give, or -1. */
   freePort(slot: number): number {
     return lowestFree(this.ports[slot]!, this.facts[slot]!.inventory.ports);
@@ -130,14 +154,25 @@ export class Fleet {
 
   compareNodes = (a: number, b: number): number =>
     this.freeDevices[a]! - this.freeDevices[b]! ||
+    this.freeMilli[a]! - this.freeMilli[b]! ||
     this.freeCpu[a]! - this.freeCpu[b]! ||
     this.freeMemory[a]! - this.freeMemory[b]! ||
     this.order.numbers[a]! - this.order.numbers[b]!;
+
+  /** The first position of a class's index with at least these amounts, compared one after the other; or -1. */
+  positionOf(index: SortedInts, devices: number, milli: number, cpuMilli: number, memoryMib: number): number {
+    this.freeDevices[probe] = devices;
+    this.freeMilli[probe] = milli;
+    this.freeCpu[probe] = cpuMilli;
+    this.freeMemory[probe] = memoryMib;
+    return index.notBefore(probe);
+  }
 
   /** An independent copy. */
   copy(classes: ClassTable): Fleet {
     const other = this.#copyNodes(classes);
     other.freeDevices = this.freeDevices.slice();
+    other.freeMilli = this.freeMilli.slice();
     other.freeCpu = this.freeCpu.slice();
     other.freeMemory = this.freeMemory.slice();
     other.usedCpu = this.usedCpu.slice();
@@ -258,9 +293,13 @@ export class Fleet {
     return facts.state === 'ready' && facts.drain === null;
   }
 
-  #sell(slot: number, index: number, taken: boolean): void {
-    this.taken.set(slot, index, taken);
-    if (index < this.#classOf(slot).devices.length) this.freeDevices[slot]! += taken ? -1 : 1;
+  #sell(slot: number, index: number, milli: number): void {
+    const before = this.taken.taken(slot, index);
+    this.taken.change(slot, index, milli);
+    if (index >= this.#classOf(slot).devices.length) return;
+    this.freeMilli[slot]! -= milli;
+    if (before === 0) this.freeDevices[slot]!--;
+    else if (before + milli === 0) this.freeDevices[slot]!++;
   }
 
   #refree(slot: number): void {
@@ -270,9 +309,16 @@ export class Fleet {
   }
 
   #refreeAll(slot: number): void {
-    let free = 0;
-    for (let i = 0; i < this.#classOf(slot).devices.length; i++) if (!this.taken.isTaken(slot, i)) free++;
-    this.freeDevices[slot] = free;
+    const total = this.#classOf(slot).devices.length;
+    let untouched = 0;
+    let free = total * wholeDevice;
+    for (let i = 0; i < total; i++) {
+      const taken = this.taken.taken(slot, i);
+      if (taken === 0) untouched++;
+      free -= taken;
+    }
+    this.freeDevices[slot] = untouched;
+    this.freeMilli[slot] = free;
     this.#refree(slot);
   }
 
@@ -283,6 +329,7 @@ export class Fleet {
   #grow(size: number): void {
     this.classOf = grown(this.classOf, size);
     this.freeDevices = grown(this.freeDevices, size);
+    this.freeMilli = grown(this.freeMilli, size);
     this.freeCpu = grown(this.freeCpu, size);
     this.freeMemory = grown(this.freeMemory, size);
     this.usedCpu = grown(this.usedCpu, size);

@@ -1,8 +1,8 @@
 // Counts the existing nodes by what each is missing for one more task of a group: the first lack in the order of model's
 // `Lack`. With several alternatives a node counts under the one it comes closest to. Whole classes and the part of the
 // index with too few free devices are counted without looking at their nodes.
-import type { Lack, LackCount } from '@muster/model';
-import { freeMatching, isExclusivelyTaken, nameAllowed } from './fit.ts';
+import { type Lack, type LackCount, wholeDevice } from '@muster/model';
+import { deviceRoom, isExclusivelyTaken, nameAllowed } from './fit.ts';
 import type { ClassNodes, Fleet } from './fleet.ts';
 import { type ClassFit, matchClass } from './match.ts';
 import type { Shape } from './shape.ts';
@@ -51,7 +51,13 @@ function countClass(fleet: Fleet, question: LackQuestion, nodes: ClassNodes, add
   const fits: ClassFit[] = [];
   let nearest: Lack = 'constraint';
   for (const option of shape.groups[group]!.options.keys()) {
-    const match = matchClass(shape.demand, shape.groups[group]!.demand, option, nodes.cls);
+    const match = matchClass(
+      shape.demand,
+      shape.groups[group]!.demand,
+      option,
+      nodes.cls,
+      fleet.classes.hardware,
+    );
     if (typeof match !== 'string') fits.push(match);
     else nearest = later(nearest, match);
   }
@@ -73,7 +79,7 @@ function countIndexed(
   const { index } = nodes;
   let position = index.first();
   const only = fits.length === 1 ? fits[0]! : null;
-  if (only && only.mask === null && only.count > 0) {
+  if (only && only.mask === null && only.count > 0 && only.milli === wholeDevice) {
     position = index.lowerBound(fleet.freeDevices, only.count);
     add('devices-busy', position < 0 ? index.size : index.countBefore(position));
   }
@@ -110,7 +116,7 @@ function nearestLack(fleet: Fleet, question: LackQuestion, slot: number, fits: r
 }
 
 function lackNow(fleet: Fleet, question: LackQuestion, slot: number, fit: ClassFit): Lack | null {
-  if (freeMatching(fleet, slot, fit) < fit.count) return 'devices-busy';
+  if (deviceRoom(fleet, slot, fit) === 0) return 'devices-busy';
   if (fleet.freeCpu[slot]! < fit.cpuMilli) return 'cpu-busy';
   if (fleet.freeMemory[slot]! < fit.memoryMib) return 'memory-busy';
   if (!question.own.has(slot) && isExclusivelyTaken(fleet, question.shape, slot)) return 'exclusive';

@@ -138,44 +138,59 @@ function makeUnit(state: State, { job, placement }: Placed): PlanUnit {
   const { jobs, queue, fleets } = state;
   const id = jobs.ids[job]!;
   const attempt = jobs.attempt[job]!;
+  const { demand } = queue.entryOf(job).shape;
   return {
     kind: 'start',
     job: id,
     jobVersion: jobs.version[job]!,
     run: runId(id, attempt),
     attempt,
-    exclusive: queue.entryOf(job).shape.demand.exclusive,
-    tasks: tasksOf(fleets.live, placement),
+    exclusive: demand.exclusive,
+    tasks: tasksOf(fleets.live, placement, demand.groups.length),
     port: placement.port,
     nodeGenerations: generations(fleets.live, placement),
   };
 }
 
 /** Groups as written, inside each node by node in the order they were chosen. */
-function tasksOf(fleet: Fleet, placement: Placement): TaskPlacement[] {
-  const { picks } = placement;
+function tasksOf(fleet: Fleet, { from, to }: Placement, groups: number): TaskPlacement[] {
+  const { ledger } = fleet;
   const tasks: TaskPlacement[] = [];
-  const ordered = picks.length === 1 ? picks : picks.toSorted((a, b) => a.group - b.group);
-  for (const { group, slot, fit, devices } of ordered) {
-    const { node } = fleet.facts[slot]!;
-    const { cpuMilli, memoryMib } = fit;
-    for (let i = 0; i < devices.length; i++)
-      tasks.push({ rank: tasks.length, group, node, cpuMilli, memoryMib, devices: devices[i]! });
+  for (let group = 0; group < groups; group++) {
+    for (let pick = from; pick < to; pick++) {
+      if (ledger.group[pick] !== group) continue;
+      const { node } = fleet.facts[ledger.slot[pick]!]!;
+      const { cpuMilli, memoryMib, count, milli: deviceMilli } = ledger.fits[pick]!;
+      const end = ledger.devicesAt[pick]! + ledger.tasks[pick]! * count;
+      for (let i = 0, at = ledger.devicesAt[pick]!; i < ledger.tasks[pick]!; i++, at += count) {
+        const devices = deviceList(ledger.devices, at, Math.min(end, at + count));
+        tasks.push({ rank: tasks.length, group, node, cpuMilli, memoryMib, devices, deviceMilli });
+      }
+    }
   }
   return tasks;
 }
 
-function generations(fleet: Fleet, placement: Placement): (readonly [NodeId, number])[] {
+/** Equal lists of few devices are one list: a plan of very many small jobs is mostly such. */
+const noDevices: readonly number[] = [];
+const single: (readonly number[])[] = Array.from({ length: 64 }, (_, i) => [i]);
+
+function deviceList(devices: Int32Array, from: number, to: number): readonly number[] {
+  if (from === to) return noDevices;
+  return to === from + 1 ? (single[devices[from]!] ?? [devices[from]!]) : [...devices.subarray(from, to)];
+}
+
+function generations(fleet: Fleet, { from, to }: Placement): readonly (readonly [NodeId, number])[] {
+  const { ledger } = fleet;
+  if (to === from + 1) return fleet.stampsOf(ledger.slot[from]!);
   const nodes: (readonly [NodeId, number])[] = [];
-  for (const { slot, first } of placement.picks) {
-    const facts = fleet.facts[slot]!;
-    if (first) nodes.push([facts.node, facts.generation]);
-  }
-  return nodes.length === 1 ? nodes : nodes.sort((a, b) => compareText(a[0], b[0]));
+  for (let pick = from; pick < to; pick++)
+    if (ledger.first[pick] === 1) nodes.push(fleet.stampsOf(ledger.slot[pick]!)[0]!);
+  return nodes.sort((a, b) => compareText(a[0], b[0]));
 }
 
 function hashUnit(hasher: Hasher, unit: PlanUnit): void {
-  hasher.text(unit.kind).text(unit.run).number(unit.jobVersion);
+  hasher.text(unit.kind).text(unit.job).number(unit.attempt).number(unit.jobVersion);
   if (unit.kind === 'release') {
     hasher.text(unit.reason.code);
     return;

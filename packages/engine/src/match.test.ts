@@ -1,12 +1,12 @@
-import type { Constraint, JobDemand } from '@muster/model';
+import { type AcceleratorDemand, type Constraint, defaultHardware, type JobDemand } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { ClassTable } from './classes.ts';
 import { matchClass } from './match.ts';
 import { demand, devices, gpus, group, type NodeOptions, node, oneTask } from './testing/builders.ts';
 
 function match(asked: JobDemand, options: NodeOptions = {}, option = 0) {
-  const cls = new ClassTable().enter(node('a', options));
-  return matchClass(asked, asked.groups[0]!, option, cls);
+  const cls = new ClassTable(defaultHardware).enter(node('a', options));
+  return matchClass(asked, asked.groups[0]!, option, cls, defaultHardware);
 }
 
 describe('one task on a node of a class', () => {
@@ -79,9 +79,43 @@ describe('one task on a node of a class', () => {
   });
 });
 
+describe('properties of devices', () => {
+  const asks = (wanted: Partial<AcceleratorDemand>) => demand(group([{ ...gpus(1), ...wanted }]));
+  const linked = devices(8).map((device) => ({ ...device, interconnect: 'nvlink', generation: 91 }));
+
+  test('are as the node says, else as the policy knows the model, and an unknown one meets nothing', () => {
+    expect(match(asks({ interconnect: 'nvlink' }))).toBe('device-model');
+    expect(match(asks({ interconnect: 'nvlink' }), { devices: linked })).toMatchObject({ tasksMax: 8 });
+    expect(match(asks({ interconnect: 'nvlink' }), { devices: devices(2, 'H200') })).toMatchObject({
+      count: 1,
+    });
+    expect(match(asks({ generation: 90 }))).toMatchObject({ tasksMax: 8 });
+    expect(match(asks({ generation: 91 }))).toBe('device-model');
+    expect(match(asks({ generation: 91 }), { devices: linked })).toMatchObject({ tasksMax: 8 });
+    expect(match(asks({ generation: 1 }), { devices: devices(2, 'own') })).toBe('device-model');
+  });
+});
+
+describe('parts of devices', () => {
+  test('take their part of the node and fit several times into each device', () => {
+    expect(match(oneTask(0.3))).toMatchObject({
+      cpuMilli: 2400,
+      memoryMib: 19_660,
+      count: 1,
+      milli: 300,
+      tasksMax: 24,
+    });
+  });
+
+  test('need a cluster that can share devices', () => {
+    expect(match(oneTask(0.3), { capabilities: [] })).toBe('constraint');
+    expect(match(oneTask(1), { capabilities: [] })).toMatchObject({ count: 1, milli: 1000 });
+  });
+});
+
 describe('classes', () => {
   test('are shared by equal nodes and gone with the last of them', () => {
-    const classes = new ClassTable();
+    const classes = new ClassTable(defaultHardware);
     const a = classes.enter(node('a', { capabilities: ['signals', 'containers'] }));
     const b = classes.enter(node('b', { capabilities: ['containers', 'signals'] }));
     const c = classes.enter(node('c', { labels: { zone: 'x' } }));

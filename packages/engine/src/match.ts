@@ -4,10 +4,13 @@ import {
   type AcceleratorDemand,
   type Constraint,
   defaultCpuMilli,
+  deviceCount,
   type GroupDemand,
+  type Hardware,
   type JobDemand,
   type Lack,
   share,
+  wholeDevice,
 } from '@muster/model';
 import type { ClassDevice, NodeClass } from './classes.ts';
 
@@ -16,7 +19,9 @@ export interface ClassFit {
   readonly classId: number;
   readonly cpuMilli: number;
   readonly memoryMib: number;
+  /** Devices, and thousandths of each of them. */
   readonly count: number;
+  readonly milli: number;
   /** The devices that match, as a mask; null when all of the node's do. */
   readonly mask: Uint32Array | null;
   readonly devices: number;
@@ -38,27 +43,35 @@ export function matchClass(
   group: GroupDemand,
   option: number,
   cls: NodeClass,
+  hardware: readonly Hardware[],
 ): ClassFit | ClassLack {
   if (!demand.constraints.every((rule) => rule.label === 'node' || satisfies(labelOf(cls, rule.label), rule)))
     return 'constraint';
   if (!demand.capabilities.every((capability) => cls.capabilities.includes(capability))) return 'constraint';
   const accelerator = group.accelerators[option];
-  const count = accelerator?.count ?? 0;
-  const matching = accelerator ? cls.devices.filter((device) => isSuch(device, accelerator)).length : 0;
+  const isPart = accelerator !== undefined && accelerator.milli < wholeDevice;
+  if (isPart && !cls.capabilities.includes('fractions')) return 'constraint';
+  const count = accelerator ? deviceCount(accelerator) : 0;
+  const asked = accelerator?.milli ?? 0;
+  const matching = accelerator
+    ? cls.devices.filter((device) => isSuch(device, accelerator, hardware)).length
+    : 0;
   if (accelerator && matching === 0) return 'device-model';
   if (matching < count) return 'device-count';
-  const cpuMilli = group.cpuMilli ?? cpuShare(cls, count);
-  const memoryMib = group.memoryMib ?? memoryShare(cls, count, cpuMilli);
+  const cpuMilli = group.cpuMilli ?? cpuShare(cls, asked);
+  const memoryMib = group.memoryMib ?? memoryShare(cls, asked, cpuMilli);
   if (cpuMilli > cls.cpuMilli) return 'cpu-total';
   if (memoryMib > cls.memoryMib) return 'memory-total';
   const tasksMax = Math.min(
     tasksOnNodeMax,
-    tasksIn(matching, count),
+    isPart ? matching * Math.floor(wholeDevice / asked) : tasksIn(matching, count),
     tasksIn(cls.cpuMilli, cpuMilli),
     tasksIn(cls.memoryMib, memoryMib),
   );
-  const mask = accelerator && matching < cls.devices.length ? maskOf(cls.devices, accelerator) : null;
-  return { classId: cls.id, cpuMilli, memoryMib, count, mask, devices: cls.devices.length, tasksMax };
+  const mask =
+    accelerator && matching < cls.devices.length ? maskOf(cls.devices, accelerator, hardware) : null;
+  const milli = isPart ? asked : wholeDevice;
+  return { classId: cls.id, cpuMilli, memoryMib, count, milli, mask, devices: cls.devices.length, tasksMax };
 }
 
 /** How many tasks of `each` an amount holds. */
@@ -66,27 +79,50 @@ export function tasksIn(amount: number, each: number): number {
   return each === 0 ? tasksOnNodeMax : Math.floor(amount / each);
 }
 
-function cpuShare(cls: NodeClass, count: number): number {
-  return count === 0 ? defaultCpuMilli : share(cls.cpuMilli, count, cls.devices.length);
+function cpuShare(cls: NodeClass, milli: number): number {
+  return milli === 0 ? defaultCpuMilli : share(cls.cpuMilli, milli, cls.devices.length * wholeDevice);
 }
 
-function memoryShare(cls: NodeClass, count: number, cpuMilli: number): number {
-  return count === 0
+function memoryShare(cls: NodeClass, milli: number, cpuMilli: number): number {
+  return milli === 0
     ? share(cls.memoryMib, cpuMilli, cls.cpuMilli)
-    : share(cls.memoryMib, count, cls.devices.length);
+    : share(cls.memoryMib, milli, cls.devices.length * wholeDevice);
 }
 
-export function isSuch(device: ClassDevice, wanted: AcceleratorDemand): boolean {
-  return (
-    device.kind === wanted.kind &&
-    (wanted.model === null || device.model === wanted.model) &&
-    (wanted.memoryMib === null || device.memoryMib >= wanted.memoryMib)
-  );
+export function isSuch(
+  device: ClassDevice,
+  wanted: AcceleratorDemand,
+  hardware: readonly Hardware[],
+): boolean {
+  if (device.kind !== wanted.kind) return false;
+  if (wanted.model !== null && device.model !== wanted.model) return false;
+  if (wanted.memoryMib !== null && device.memoryMib < wanted.memoryMib) return false;
+  if (wanted.interconnect === null && wanted.generation === null) return true;
+  const { interconnect, generation } = propertiesOf(device, hardware);
+  if (wanted.interconnect !== null && interconnect !== wanted.interconnect) return false;
+  return wanted.generation === null || (generation !== null && generation >= wanted.generation);
 }
 
-function maskOf(devices: readonly ClassDevice[], wanted: AcceleratorDemand): Uint32Array {
+/** As the node says; else as the policy's table says of the model. */
+export function propertiesOf(
+  device: ClassDevice,
+  hardware: readonly Hardware[],
+): Pick<ClassDevice, 'interconnect' | 'generation'> {
+  const known = hardware.find(({ kind, model }) => kind === device.kind && model === device.model);
+  return {
+    interconnect: device.interconnect ?? known?.interconnect ?? null,
+    generation: device.generation ?? known?.generation ?? null,
+  };
+}
+
+function maskOf(
+  devices: readonly ClassDevice[],
+  wanted: AcceleratorDemand,
+  hardware: readonly Hardware[],
+): Uint32Array {
   const mask = new Uint32Array((devices.length + 31) >>> 5);
-  for (const [i, device] of devices.entries()) if (isSuch(device, wanted)) mask[i >>> 5]! |= 1 << (i & 31);
+  for (const [i, device] of devices.entries())
+    if (isSuch(device, wanted, hardware)) mask[i >>> 5]! |= 1 << (i & 31);
   return mask;
 }
 

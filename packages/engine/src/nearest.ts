@@ -5,11 +5,13 @@ import {
   formatMib,
   formatMilli,
   type GroupDemand,
+  type Hardware,
   type JobDemand,
+  wholeDevice,
 } from '@muster/model';
 import type { ClassDevice, NodeClass } from './classes.ts';
 import type { Fleet } from './fleet.ts';
-import { isSuch, labelOf, matchClass, satisfies } from './match.ts';
+import { isSuch, labelOf, matchClass, propertiesOf, satisfies } from './match.ts';
 import { compareText } from './order.ts';
 import type { Shape } from './shape.ts';
 
@@ -29,7 +31,7 @@ export function nearestTask(fleet: Fleet, shape: Shape, group: number): string[]
   const allowed = classes.filter((cls) => meetsRules(shape.demand, cls));
   const wanted = demand.accelerators.length === 0 ? [null] : demand.accelerators;
   const sentences = wanted.flatMap((accelerator, option) =>
-    forOption(shape.demand, demand, accelerator, option, allowed),
+    forOption(fleet, shape.demand, demand, accelerator, option, allowed),
   );
   if (sentences.length > 0) return [...new Set(sentences)];
   return ['no node offers all of this together, with a rendezvous port'];
@@ -54,7 +56,10 @@ function unmetRules(fleet: Fleet, shape: Shape, classes: readonly NodeClass[]): 
   const unmet = constraints
     .filter((rule) => !values(rule.label).some((value) => satisfies(value, rule)))
     .map((rule) => ruleText(rule, values(rule.label)));
-  for (const capability of capabilities)
+  const asksParts = shape.groups.some(({ options }) =>
+    options.every(({ milli }) => milli > 0 && milli < wholeDevice),
+  );
+  for (const capability of [...capabilities, ...(asksParts ? (['fractions'] as const) : [])])
     if (!classes.some((cls) => cls.capabilities.includes(capability)))
       unmet.push(`no node has the capability ${capability}`);
   if (unmet.length > 0 || classes.some((cls) => meetsRules(shape.demand, cls))) return unmet;
@@ -92,13 +97,15 @@ function listed(values: readonly string[]): string {
 }
 
 function forOption(
+  fleet: Fleet,
   demand: JobDemand,
   group: GroupDemand,
   accelerator: AcceleratorDemand | null,
   option: number,
   classes: readonly NodeClass[],
 ): string[] {
-  const lacks = classes.map((cls) => matchClass(demand, group, option, cls));
+  const { hardware } = fleet.classes;
+  const lacks = classes.map((cls) => matchClass(demand, group, option, cls, hardware));
   const of = (lack: string): NodeClass[] => classes.filter((_, i) => lacks[i] === lack);
   // The last lack that any class got to is the one to lift: those classes are nearest.
   if (of('memory-total').length > 0)
@@ -107,7 +114,7 @@ function forOption(
     return [`at most ${formatMilli(most(of('cpu-total'), (cls) => cls.cpuMilli))} cores on one node`];
   if (accelerator === null) return [];
   if (of('device-count').length > 0) {
-    const count = most(of('device-count'), (cls) => matching(cls, accelerator));
+    const count = most(of('device-count'), (cls) => matching(cls, accelerator, hardware));
     const what = accelerator.model ?? accelerator.kind;
     return [`at most ${count} ${what} on one node; ask for ${count} or fewer per task`];
   }
@@ -116,12 +123,17 @@ function forOption(
         deviceText(
           accelerator,
           classes.flatMap((cls) => cls.devices),
+          hardware,
         ),
       ]
     : [];
 }
 
-function deviceText(wanted: AcceleratorDemand, devices: readonly ClassDevice[]): string {
+function deviceText(
+  wanted: AcceleratorDemand,
+  devices: readonly ClassDevice[],
+  hardware: readonly Hardware[],
+): string {
   const kinds = listed(devices.map((device) => device.kind));
   const such = devices.filter((device) => device.kind === wanted.kind);
   if (devices.length === 0) return `no node has accelerators`;
@@ -129,12 +141,22 @@ function deviceText(wanted: AcceleratorDemand, devices: readonly ClassDevice[]):
   const model = such.filter((device) => wanted.model === null || device.model === wanted.model);
   if (model.length === 0)
     return `no accelerator model "${wanted.model}"; the fleet has ${listed(such.map((device) => device.model))}`;
+  const what = wanted.model ?? wanted.kind;
   const largest = most(model, (device) => device.memoryMib);
-  return `at most ${formatMib(largest)} on one ${wanted.model ?? wanted.kind}`;
+  if (wanted.memoryMib !== null && largest < wanted.memoryMib)
+    return `at most ${formatMib(largest)} on one ${what}`;
+  const known = model.map((device) => propertiesOf(device, hardware));
+  const links = listed(known.flatMap(({ interconnect }) => interconnect ?? []));
+  if (wanted.interconnect !== null && !known.some((of) => of.interconnect === wanted.interconnect))
+    return `no ${what} with interconnect "${wanted.interconnect}"; ${links ? `the fleet has ${links}` : 'none is known to have any'}`;
+  const newest = most(known, ({ generation }) => generation ?? 0);
+  if (wanted.generation !== null && newest < wanted.generation)
+    return `the newest ${what} is of generation ${newest}`;
+  return `no ${what} has all of the memory, interconnect and generation asked for`;
 }
 
-function matching(cls: NodeClass, accelerator: AcceleratorDemand): number {
-  return cls.devices.filter((device) => isSuch(device, accelerator)).length;
+function matching(cls: NodeClass, accelerator: AcceleratorDemand, hardware: readonly Hardware[]): number {
+  return cls.devices.filter((device) => isSuch(device, accelerator, hardware)).length;
 }
 
 function most<T>(items: readonly T[], amount: (item: T) => number): number {

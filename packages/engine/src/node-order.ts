@@ -15,6 +15,12 @@ export class NodeOrder {
     return other;
   }
 
+  /** A number below that of every node. */
+  reserve(slot: number): void {
+    this.numbers = grown(this.numbers, slot + 1);
+    this.numbers[slot] = -1;
+  }
+
   add(slot: number, id: NodeId): void {
     this.numbers = grown(this.numbers, slot + 1);
     const sorted = this.#sorted;

@@ -4,8 +4,9 @@
 //         Jobs of equal project, tier, priority and demand share an entry; an entry stands where its first job stands.
 //         Once one job of a shape does not fit, all jobs of that shape wait for the rest of the cycle, so that a later job
 //         never passes an earlier one that asks the same. Jobs of other shapes go on (there is no reservation yet).
-// Nodes:  of those that hold the most of the tasks still to place, the one with the least left over afterwards: devices
-//         (of all kinds) first, then cores, then memory; then the lowest node id. See fit.ts.
+// Nodes:  of those that hold the most of the tasks still to place, the one where they open the fewest untouched devices (parts
+//         of devices go to devices that are in use already), then the one with the least left over afterwards: untouched
+//         devices (of all kinds), thousandths of devices, cores, memory; then the lowest node id. See fit.ts.
 // Groups: inside one gang, by devices a task (more first), then as written; one that finds no place is moved to the front
 //         and all are tried again. Ranks follow the written order all the same.
 // Alternatives: as written; earlier groups keep their preference longest. See shape.ts.

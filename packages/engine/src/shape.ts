@@ -8,7 +8,8 @@ import type { SortedInts } from './sorted-ints.ts';
 
 /** One alternative of one group: its devices, and the classes where a task of it could ever run. */
 export interface Option {
-  readonly count: number;
+  /** Thousandths of devices a task asks. */
+  readonly milli: number;
   fits: readonly ClassFit[];
 }
 
@@ -117,8 +118,8 @@ export function makeShape(id: number, key: string, demand: JobDemand, entries: S
     demand: group,
     options:
       group.accelerators.length === 0
-        ? [{ count: 0, fits: [] }]
-        : group.accelerators.map(({ count }) => ({ count, fits: [] })),
+        ? [{ milli: 0, fits: [] }]
+        : group.accelerators.map(({ milli }) => ({ milli, fits: [] })),
   }));
   return {
     id,
@@ -159,7 +160,7 @@ export function matchShape(shape: Shape, classes: ClassTable): void {
     for (const [o, option] of group.options.entries()) {
       const fits: ClassFit[] = [];
       for (const cls of classes.all()) {
-        const match = matchClass(shape.demand, group.demand, o, cls);
+        const match = matchClass(shape.demand, group.demand, o, cls, classes.hardware);
         if (typeof match !== 'string') fits.push(match);
       }
       option.fits = fits;

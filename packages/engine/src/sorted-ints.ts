@@ -90,6 +90,11 @@ export class SortedInts {
     return (low << offsetBits) | from;
   }
 
+  /** The first position whose item is not ordered before `item`, which need not be in the list; or -1. */
+  notBefore(item: number): number {
+    return this.#notBefore(item);
+  }
+
   /** How many items are ordered before `item`, which need not be in the list. */
   rank(item: number): number {
     const position = this.#notBefore(item);

@@ -32,8 +32,9 @@ export function hashPlaces(hasher: Hasher, { exclusive, port, tasks }: Places): 
     .number(exclusive ? 1 : 0)
     .number(port)
     .number(tasks.length);
-  for (const { rank, group, node, cpuMilli, memoryMib, devices } of tasks) {
+  for (const { rank, group, node, cpuMilli, memoryMib, devices, deviceMilli } of tasks) {
     hasher.number(rank).number(group).text(node).number(cpuMilli).number(memoryMib).number(devices.length);
+    hasher.number(deviceMilli);
     for (const device of devices) hasher.number(device);
   }
 }
@@ -74,11 +75,11 @@ function hashNodes(fleet: Fleet): SetHasher {
     const hasher = new Hasher().text(id).text(nodeText(facts));
     hasher.number(fleet.usedCpu[slot]!).number(fleet.usedMemory[slot]!);
     hasher.number(fleet.freeCpu[slot]!).number(fleet.freeMemory[slot]!).number(fleet.freeDevices[slot]!);
+    hasher.number(fleet.freeMilli[slot]!);
     hasher.number(fleet.runs[slot]!).number(fleet.exclusive[slot]!);
-    const { words, stride } = fleet.taken;
-    for (let word = 0; word < stride; word++) {
-      const taken = words[slot * stride + word]!;
-      if (taken !== 0) hasher.number(word).number(taken);
+    for (let index = 0; index < fleet.taken.stride * 32; index++) {
+      const taken = fleet.taken.taken(slot, index);
+      if (taken !== 0) hasher.number(index).number(taken);
     }
     for (const port of fleet.ports[slot]!) hasher.number(port);
     set.add(hasher);
@@ -89,12 +90,16 @@ function hashNodes(fleet: Fleet): SetHasher {
 /** What the engine reads of a node, and nothing else: an address or a device's own id changes no decision. */
 function nodeText({ name, cluster, pool, generation, state, drain, inventory }: NodeFacts): string {
   const { cpuMilli, memoryMib, labels, ports } = inventory;
-  const devices = inventory.devices.map(({ index, kind, model, memoryMib: mib }) => [
-    index,
-    kind,
-    model,
-    mib,
-  ]);
+  const devices = inventory.devices.map(
+    ({ index, kind, model, memoryMib: mib, interconnect = null, generation: made = null }) => [
+      index,
+      kind,
+      model,
+      mib,
+      interconnect,
+      made,
+    ],
+  );
   const capabilities = [...inventory.capabilities].sort();
   return canonicalJson([
     [name, cluster, pool, generation, state, drain?.quarantine ? 'quarantined' : drain !== null],

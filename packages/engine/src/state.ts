@@ -40,7 +40,7 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     sequence: rows.sequence,
     policyVersion: rows.policyVersion,
     policy: rows.policy,
-    fleets: new Fleets(new Fleet(new ClassTable())),
+    fleets: new Fleets(new Fleet(new ClassTable(rows.policy.hardware))),
     jobs,
     queue: new Queue(jobs, rows.policy),
     runs: new ForkMap(),
@@ -89,7 +89,7 @@ export function startRun(state: State, run: LiveRun, strict: boolean): void {
       const real = task.devices.every((index) => index < count);
       invariant(fits && real, `run ${run.run} takes more of ${task.node} than is free`);
     }
-    fleet.takeTask(slot, task.cpuMilli, task.memoryMib, task.devices);
+    fleet.changeTask(1, slot, task, task.devices, 0, task.devices.length, task.deviceMilli);
     fleet.end(slot, position);
     seen.add(slot);
   }
@@ -127,7 +127,7 @@ export function endRun(state: State, id: RunId): void {
   for (const task of run.tasks) {
     const slot = fleet.slotOf(task.node);
     const position = fleet.begin(slot);
-    fleet.releaseTask(slot, task.cpuMilli, task.memoryMib, task.devices);
+    fleet.changeTask(-1, slot, task, task.devices, 0, task.devices.length, task.deviceMilli);
     fleet.end(slot, position);
     slots.add(slot);
   }

@@ -125,10 +125,20 @@ describe('an impossible job', () => {
     ['an unknown model', oneTask(1, 'H10O'), 'no accelerator model "H10O"; the fleet has A100, H100'],
     [
       'an unknown kind',
-      demand(group([{ kind: 'tpu', model: null, count: 1, memoryMib: null }])),
+      demand(group([{ ...gpus(1), kind: 'tpu' }])),
       'no accelerator of kind "tpu"; the fleet has gpu',
     ],
     ['too much device memory', demand(group([gpus(1, 'H100', 100_000)])), 'at most 80GiB on one H100'],
+    [
+      'a link no device has',
+      demand(group([{ ...gpus(1), interconnect: 'nvlink' }])),
+      'no gpu with interconnect "nvlink"; none is known to have any',
+    ],
+    [
+      'a generation not built yet',
+      demand(group([{ ...gpus(1), generation: 120 }])),
+      'the newest gpu is of generation 90',
+    ],
     ['too many cores', demand(group([], { cpuMilli: 65_000 })), 'at most 64 cores on one node'],
     ['too much memory', demand(group([], { memoryMib: 600_000 })), 'at most 512GiB of memory on one node'],
     ['too many tasks', demand(group([gpus(4)], { tasks: 7 })), 'at most 6 tasks at once'],

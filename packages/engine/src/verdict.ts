@@ -1,7 +1,13 @@
 // Why a shape does not start now: it could never (impossible), or there is no room (waits). Made on the state as it is,
 // before any plan; whether jobs ahead took the room in the same plan is for the caller to see (make-plan.ts).
-import { type ImpossibleReason, type LackCount, passingLacks, type Verdict } from '@muster/model';
-import { Attempt, groupOrder, type Progress, place, undo } from './fit.ts';
+import {
+  type ImpossibleReason,
+  type LackCount,
+  type Policy,
+  passingLacks,
+  type Verdict,
+} from '@muster/model';
+import { Attempt, groupOrder, type Progress, place, slotsOf, undo } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { countLacks } from './lacks.ts';
 import { nearestGang, nearestTask } from './nearest.ts';
@@ -15,6 +21,11 @@ export class Fleets {
 
   constructor(live: Fleet) {
     this.live = live;
+  }
+
+  setPolicy(policy: Policy): void {
+    this.live.classes.setHardware(policy.hardware);
+    this.live.existence++;
   }
 
   get empty(): Fleet {
@@ -86,7 +97,7 @@ function furthest(fleet: Fleet, shape: Shape) {
   }
   const attempt = new Attempt(fleet, shape, new Set());
   const { group, tasksFit } = attempt.run(best, groupOrder(shape, best));
-  const own = new Set(attempt.placement.picks.map((pick) => pick.slot));
+  const own = new Set(slotsOf(fleet, attempt.placement));
   const needsPort = group === 0 && attempt.placement.port < 0;
   const lacks = countLacks(fleet, { shape, group, needsPort, own });
   undo(fleet, attempt.placement);

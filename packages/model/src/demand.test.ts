@@ -5,16 +5,30 @@ import { entryKey, type JobDemand, share, taskCount } from './demand.ts';
 
 const demand: JobDemand = {
   groups: [
-    { name: 'a', tasks: 3, cpuMilli: null, memoryMib: null, accelerators: [] },
+    { name: 'a', tasks: 3, cpuMilli: null, memoryMib: null, accelerators: [], topology: null, near: null },
     {
       name: 'b',
       tasks: 2,
       cpuMilli: 1000,
       memoryMib: 10,
-      accelerators: [{ kind: 'gpu', model: null, count: 1, memoryMib: null }],
+      accelerators: [
+        {
+          kind: 'gpu',
+          model: null,
+          milli: 1000,
+          memoryMib: null,
+          interconnect: null,
+          generation: null,
+          speedMilli: 1000,
+        },
+      ],
+      topology: null,
+      near: null,
     },
   ],
   constraints: [],
+  preferences: [],
+  topology: null,
   capabilities: [],
   exclusive: false,
 };
@@ -42,7 +56,14 @@ test('the tasks of a gang are those of all its groups', () => {
 describe('the key of a queue entry', () => {
   test('is equal for equal jobs, however their demand was written down', () => {
     const shuffled = JSON.parse(
-      JSON.stringify({ exclusive: false, capabilities: [], constraints: [], groups: demand.groups }),
+      JSON.stringify({
+        exclusive: false,
+        topology: null,
+        preferences: [],
+        capabilities: [],
+        constraints: [],
+        groups: demand.groups,
+      }),
     );
     expect(entryKey('p', 'standard', 0, shuffled)).toBe(entryKey('p', 'standard', 0, demand));
   });

@@ -1,4 +1,4 @@
-// What a job asks of the fleet, as the engine sees it. Amounts are whole numbers (milli-cores, MiB, devices). Two
+// What a job asks of the fleet, as the engine sees it. Amounts are whole numbers (milli-cores, MiB, milli-devices). Two
 // jobs with the same demand have the same shape and share one queue entry when project, tier and priority agree.
 import { canonicalJson } from './canonical-json.ts';
 
@@ -14,9 +14,33 @@ export type Capability =
 export interface AcceleratorDemand {
   readonly kind: string;
   readonly model: string | null;
-  readonly count: number;
+  /** Thousandths of a device for each task: whole devices are multiples of 1000, a part of one device is below it. */
+  readonly milli: number;
   /** Least memory of one device. */
   readonly memoryMib: number | null;
+  /** The link its devices must have, such as nvlink. */
+  readonly interconnect: string | null;
+  /** Least hardware generation; see hardware.ts. */
+  readonly generation: number | null;
+  /** How fast the job is on it, in thousandths of its speed on the first alternative. */
+  readonly speedMilli: number;
+}
+
+/** Where tasks may be relative to each other. */
+export interface TopologyDemand {
+  /** A level of the policy's topology, or `node`. */
+  readonly level: string;
+  /**
+   * required: all in one domain of that level. preferred: in the narrowest domain from that level upwards that holds all,
+   * and inside a wider one in few domains of that level. spread: evenly over the domains of that level.
+   */
+  readonly mode: 'required' | 'preferred' | 'spread';
+}
+
+/** Only in domains of that level where the named group has tasks. */
+export interface NearDemand {
+  readonly group: string;
+  readonly level: string;
 }
 
 /**
@@ -31,6 +55,8 @@ export interface GroupDemand {
   readonly memoryMib: number | null;
   /** Alternatives in order of preference; empty for a task without devices. One gang uses one alternative a group. */
   readonly accelerators: readonly AcceleratorDemand[];
+  readonly topology: TopologyDemand | null;
+  readonly near: NearDemand | null;
 }
 
 export interface Constraint {
@@ -40,19 +66,35 @@ export interface Constraint {
   readonly values: readonly string[];
 }
 
+/** A constraint that one can do without. */
+export interface Preference extends Constraint {
+  /** What a task on a node that does not meet it is worth less; the policy says how much money one point is. */
+  readonly weight: number;
+}
+
 /** All groups together are one gang: every task starts or none does. */
 export interface JobDemand {
   readonly groups: readonly GroupDemand[];
   readonly constraints: readonly Constraint[];
+  readonly preferences: readonly Preference[];
+  /** Of all tasks of the gang together; groups may have their own beside it. */
+  readonly topology: TopologyDemand | null;
   readonly capabilities: readonly Capability[];
   readonly exclusive: boolean;
 }
 
 export const defaultCpuMilli = 1000;
 
-/** The part of a node's amount that belongs to `count` of its `total` devices or cores, rounded down. */
-export function share(amount: number, count: number, total: number): number {
-  return total === 0 ? 0 : Math.floor((amount * Math.min(count, total)) / total);
+export const wholeDevice = 1000;
+
+/** How many devices of a node a task has: a part of a device is one of them. */
+export function deviceCount(accelerator: Pick<AcceleratorDemand, 'milli'>): number {
+  return accelerator.milli < wholeDevice ? 1 : accelerator.milli / wholeDevice;
+}
+
+/** The part of a node's amount that belongs to `part` of its `total` milli-devices or cores, rounded down. */
+export function share(amount: number, part: number, total: number): number {
+  return total === 0 ? 0 : Math.floor((amount * Math.min(part, total)) / total);
 }
 
 export function taskCount(demand: JobDemand): number {

@@ -7,6 +7,10 @@ export interface Device {
   readonly kind: string;
   readonly model: string;
   readonly memoryMib: number;
+  /** The fast link to the node's other devices, such as nvlink; where it is not known, as the policy's hardware table says. */
+  readonly interconnect?: string | undefined;
+  /** Compute capability times ten for NVIDIA devices; where it is not known, as the policy's hardware table says. */
+  readonly generation?: number | undefined;
   /** The device's own identity (GPU UUID); declared devices have a made-up one. */
   readonly uuid: string;
 }

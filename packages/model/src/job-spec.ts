@@ -1,7 +1,14 @@
 // A job spec made whole: one list of groups, every task count settled, every default in place. This is what the
 // database keeps, the agent runs and the engine's demand is cut from; nothing downstream looks at shorthands.
 import { contradiction } from './contradiction.ts';
-import type { Constraint, GroupDemand, JobDemand } from './demand.ts';
+import type {
+  AcceleratorDemand,
+  Constraint,
+  GroupDemand,
+  JobDemand,
+  Preference,
+  TopologyDemand,
+} from './demand.ts';
 import { maxTasks, type RawJobSpec } from './spec.ts';
 
 export type SignalName = 'TERM' | 'INT' | 'HUP' | 'QUIT' | 'USR1' | 'USR2' | 'KILL';
@@ -17,6 +24,8 @@ export interface JobSpec {
   readonly image: { readonly ref: string; readonly use: 'required' | 'where-supported' } | null;
   readonly workdir: string | null;
   readonly constraints: readonly Constraint[];
+  readonly preferences: readonly Preference[];
+  readonly topology: TopologyDemand | null;
   readonly exclusive: boolean;
   readonly retry: { readonly user: number; readonly outOfMemory: number; readonly infrastructure: number };
   readonly timeLimitMs: number | null;
@@ -71,6 +80,8 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
       demand: groupDemand(raw, group, groupName),
     });
   }
+  const near = nearProblem(groups);
+  if (near) return near;
   const total = groups.reduce((sum, group) => sum + group.demand.tasks, 0);
   if (total > maxTasks)
     return refuse(['/groups'], `has ${total} tasks together; at most ${maxTasks} are allowed`);
@@ -95,6 +106,8 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
       image: raw.image ?? null,
       workdir: raw.workdir ?? null,
       constraints,
+      preferences: raw.preferences.map((rule) => ({ ...constraint(rule), weight: rule.weight })),
+      topology: raw.topology ?? null,
       exclusive: raw.exclusive,
       retry: raw.retry,
       timeLimitMs: raw.timeLimit ?? null,
@@ -109,6 +122,27 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
       labels: raw.labels ?? {},
     },
   };
+}
+
+/** Groups are placed after the ones they must be near to, so these must exist and not wait for each other. */
+function nearProblem(groups: readonly GroupSpec[]): Completed | null {
+  const targetOf = (group: GroupSpec): GroupSpec | undefined =>
+    groups.find(({ name }) => name === group.demand.near?.group);
+  for (const [i, group] of groups.entries()) {
+    if (group.demand.near === null) continue;
+    const path = `/groups/${i}/near/group`;
+    let target = targetOf(group);
+    if (!target) return refuse([path], `names no group of this job; groups are ${listNames(groups)}`);
+    for (let steps = 0; target && steps < groups.length; steps++) {
+      if (target === group) return refuse([path], 'groups are near each other in a circle');
+      target = targetOf(target);
+    }
+  }
+  return null;
+}
+
+function listNames(groups: readonly GroupSpec[]): string {
+  return groups.map(({ name }) => name).join(', ');
 }
 
 /** What contradicts itself is told at each of its places. */
@@ -131,16 +165,27 @@ function groupDemand(
     tasks: typeof group.tasks === 'number' ? group.tasks : group.tasks.max,
     cpuMilli: cpus === undefined ? null : Math.round(cpus * 1000),
     memoryMib: memory ?? null,
-    accelerators: alternatives.map((item) => ({
-      kind: item.kind,
-      model: item.model ?? null,
-      count: item.count,
-      memoryMib: item.memory ?? null,
-    })),
+    accelerators: alternatives.map(acceleratorDemand),
+    topology: 'topology' in group ? (group.topology ?? null) : null,
+    near: 'near' in group ? (group.near ?? null) : null,
   };
 }
 
-function constraint(rule: RawJobSpec['constraints'][number]): Constraint {
+type RawAccelerators = NonNullable<NonNullable<RawJobSpec['resources']>['accelerators']>;
+
+function acceleratorDemand(item: Exclude<RawAccelerators, readonly unknown[]>): AcceleratorDemand {
+  return {
+    kind: item.kind,
+    model: item.model ?? null,
+    milli: Math.round(item.count * 1000),
+    memoryMib: item.memory ?? null,
+    interconnect: item.interconnect ?? null,
+    generation: item.generation ?? null,
+    speedMilli: item.speed === undefined ? 1000 : Math.round(item.speed * 1000),
+  };
+}
+
+function constraint(rule: Omit<RawJobSpec['preferences'][number], 'weight'>): Constraint {
   if (rule.in) return { label: rule.label, op: 'in', values: rule.in };
   if (rule.notIn) return { label: rule.label, op: 'not-in', values: rule.notIn };
   return { label: rule.label, op: rule.exists ? 'exists' : 'absent', values: [] };
@@ -151,6 +196,8 @@ export function jobDemand(spec: JobSpec): JobDemand {
   return {
     groups: spec.groups.map((group) => group.demand),
     constraints: spec.constraints,
+    preferences: spec.preferences,
+    topology: spec.topology,
     capabilities: spec.image?.use === 'required' ? ['containers'] : [],
     exclusive: spec.exclusive,
   };

@@ -14,6 +14,8 @@ export interface TaskPlacement {
   readonly memoryMib: number;
   /** Indices of the node's devices. */
   readonly devices: readonly number[];
+  /** Thousandths taken of each of them: 1000, or the part of the only one. */
+  readonly deviceMilli: number;
 }
 
 interface UnitBase {

@@ -3,6 +3,7 @@
 import * as z from 'zod';
 import { isName, isProjectPath, namePatterns, nameRule, nearest, projectRule } from './names.ts';
 import { type FieldProblem, fieldProblems, pointer } from './parse-spec.ts';
+import { completePlacing, placingDocument, placingFields, placingProblems } from './placing-policy.ts';
 import { defaultPolicy, type Policy, plainQuota, type Quota, type Tier } from './policy.ts';
 import { type Amounts, isResourceKey, keyRule, parseAmount, resolveAmount, writtenAmount } from './quota.ts';
 import { durationField, grammarField } from './spec.ts';
@@ -112,6 +113,7 @@ const quota = z.strictObject({
 });
 
 export const policySchema = z.strictObject({
+  ...placingFields,
   tiers: z.array(tier).min(1).max(64).optional().meta({ description: 'service classes' }),
   defaultTier: name.optional().meta({ description: 'the tier of a job that names none' }),
   quotas: z
@@ -201,6 +203,7 @@ export function parsePolicy(input: unknown): ParsedPolicy {
 function completePolicy(raw: RawPolicy): Policy {
   const tiers = raw.tiers?.map(completeTier) ?? defaultPolicy.tiers;
   return {
+    ...completePlacing(raw),
     tiers,
     defaultTier: raw.defaultTier ?? (raw.tiers ? (tiers[0]?.name ?? '') : defaultPolicy.defaultTier),
     quotas: raw.quotas.map(completeQuota),
@@ -270,6 +273,7 @@ function policyProblems(policy: Policy): FieldProblem[] {
   }
   if (!names.includes(policy.defaultTier))
     add(['defaultTier'], unknown(policy.defaultTier), policy.defaultTier);
+  placingProblems(policy, add);
   const seen = new Set<string>();
   for (const [i, each] of policy.quotas.entries()) {
     if (seen.has(each.project)) add(['quotas', i, 'project'], `"${each.project}" has two quotas`);
@@ -296,6 +300,7 @@ function quotaProblems(quota: Quota, add: (path: readonly PropertyKey[], message
 export function policyDocument(policy: Policy): PolicyInput {
   const duration = (ms: number | null): string => (ms === null ? 'never' : formatDurationMs(ms));
   return {
+    ...placingDocument(policy),
     tiers: policy.tiers.map((each) => ({
       name: each.name,
       rank: each.rank,

@@ -1,5 +1,6 @@
 // Policy is versioned data with safe defaults. The engine gets it as an event and reads nothing else. What people write
 // is in policy-schema.ts; this is what it becomes. How the policies compose: docs/decisions/0007-one-order-of-policies.md.
+import { defaultPlacing, type PlacingPolicy } from './placing-policy.ts';
 import type { Amounts } from './quota.ts';
 
 export interface Tier {
@@ -40,7 +41,7 @@ export interface Quota {
 
 export type BackfillMode = 'strict' | 'skip' | 'easy' | 'conservative';
 
-export interface Policy {
+export interface Policy extends PlacingPolicy {
   readonly tiers: readonly Tier[];
   readonly defaultTier: string;
   /** One a project, by path; a project without one has no guarantee, no ceiling and weight 1. */
@@ -135,6 +136,7 @@ export const defaultPolicy: Policy = {
   deadline: { marginMs: 15 * minute },
   backfill: { mode: 'easy', depth: 16 },
   preemption: { nearEndMs: 2 * minute, coolingMs: 5 * minute, windowMs: day },
+  ...defaultPlacing,
 };
 
 export function tierNamed(policy: Policy, name: string): Tier | null {

@@ -1,7 +1,7 @@
 // Amounts of resources by key. A key is `cpu` (milli-cores), `memory` (MiB), a kind of device (`gpu`, in milli-devices) or
 // a kind with a model (`gpu/H100`). What uses one H100 uses 1000 of `gpu` and 1000 of `gpu/H100`. A quota may also say a
 // part of the healthy capacity: the sum over nodes that are ready and not draining.
-import type { GroupDemand, JobDemand } from './demand.ts';
+import { type GroupDemand, type JobDemand, wholeDevice } from './demand.ts';
 import type { Device, Inventory } from './inventory.ts';
 import { isAcceleratorModel, isName } from './names.ts';
 import { clip, formatMib, formatMilli, type Parsed, parseSizeMib } from './units.ts';
@@ -14,7 +14,6 @@ export type Amounts = Readonly<Record<string, Amount>>;
 /** What something uses, by key; keys with nothing are left out. */
 export type Uses = Readonly<Record<string, number>>;
 
-export const wholeDevice = 1000;
 const wholeMilli = 100_000;
 
 export function deviceKeys({ kind, model }: Pick<Device, 'kind' | 'model'>): readonly [string, string] {
@@ -107,8 +106,8 @@ function leastOfGroup(group: GroupDemand): Uses {
   const uses: Record<string, number> = {};
   addUse(uses, 'cpu', group.tasks * (group.cpuMilli ?? 0));
   addUse(uses, 'memory', group.tasks * (group.memoryMib ?? 0));
-  const ways = group.accelerators.map(({ kind, model, count }) => {
-    const amount = Math.round(group.tasks * count * wholeDevice);
+  const ways = group.accelerators.map(({ kind, model, milli }) => {
+    const amount = group.tasks * milli;
     return new Map(
       model === null
         ? [[kind, amount]]

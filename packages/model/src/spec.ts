@@ -131,6 +131,7 @@ const accelerator = z.strictObject({
     .number()
     .min(0.001)
     .max(1000)
+    .refine(inThousandths, { message: 'must be in thousandths' })
     .optional()
     .meta({ description: 'speed relative to the first alternative' }),
 });
@@ -214,6 +215,13 @@ const taskCount = z.union([
     }),
 ]);
 
+const topology = z.strictObject({
+  level: name.meta({ description: 'a level of the topology tree, for example rack, or node' }),
+  mode: z.enum(['required', 'preferred', 'spread']).meta({
+    description: 'all in one place, in the narrowest place that holds all, or evenly over places',
+  }),
+});
+
 const group = z.strictObject({
   name: name.optional().meta({ description: 'required when there are several groups' }),
   tasks: taskCount
@@ -224,6 +232,16 @@ const group = z.strictObject({
   resources: resources
     .optional()
     .meta({ description: "what each task of this group needs; what is left out comes from the job's" }),
+  topology: topology.optional().meta({
+    description: "where the group's tasks are relative to each other, beside the job's own topology",
+  }),
+  near: z
+    .strictObject({
+      group: name.meta({ description: 'another group of this job' }),
+      level: name.meta({ description: 'a level of the topology tree, for example rack, or node' }),
+    })
+    .optional()
+    .meta({ description: 'only in places of that level where the other group has tasks' }),
 });
 
 const labelRule = z
@@ -247,13 +265,6 @@ const labelRule = z
 const preference = z.strictObject({
   ...labelRule.shape,
   weight: z.int().min(1).max(1000).meta({ description: 'against the other preferences' }),
-});
-
-const topology = z.strictObject({
-  level: name.meta({ description: 'a level of the topology tree, for example rack' }),
-  mode: z
-    .enum(['required', 'preferred', 'spread'])
-    .meta({ description: 'all in one place, there if possible, or in different places' }),
 });
 
 /** Shared with the other documents people write. */

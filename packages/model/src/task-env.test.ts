@@ -32,6 +32,7 @@ const task = (rank: number, group: number, node: NodeId, devices: number[]): Tas
   cpuMilli: 1000,
   memoryMib: 1024,
   devices,
+  deviceMilli: 1000,
 });
 
 // Two groups over two nodes: a has ranks 0, 1 and the loader 3; b has rank 2.

@@ -115,6 +115,7 @@ export function layoutRun(layout: RunLayout): (task: TaskPlacement) => Record<st
       MUSTER_NODE_NAME: nodeName(task.node),
       MUSTER_NODE_RANK: nodeRank,
       MUSTER_DEVICES: devices,
+      ...(task.devices.length > 0 ? { MUSTER_DEVICE_MILLI: String(task.deviceMilli) } : {}),
     };
   };
 }

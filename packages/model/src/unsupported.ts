@@ -54,6 +54,13 @@ export function unsupportedUses(spec: RawJobSpec): { readonly path: string; read
   return found;
 }
 
+const onGroup =
+  (field: 'topology' | 'near') =>
+  (spec: RawJobSpec): string | null => {
+    const i = spec.groups?.findIndex((group) => group[field] !== undefined) ?? -1;
+    return i < 0 ? null : `/groups/${i}/${field}`;
+  };
+
 const onAccelerator =
   (field: string, used: (item: Accelerator) => boolean) =>
   (spec: RawJobSpec): string | null => {
@@ -83,6 +90,16 @@ export const unsupportedFields: readonly Unsupported[] = [
     used: when('/topology', (spec) => spec.topology !== undefined),
   },
   {
+    field: '/groups/*/topology',
+    message: 'topology requests are not supported yet',
+    used: onGroup('topology'),
+  },
+  {
+    field: '/groups/*/near',
+    message: 'topology requests are not supported yet',
+    used: onGroup('near'),
+  },
+  {
     field: '/checkpoint',
     message: 'the checkpoint contract is not supported yet',
     used: when('/checkpoint', (spec) => spec.checkpoint !== undefined),
@@ -108,21 +125,6 @@ export const unsupportedFields: readonly Unsupported[] = [
     used: (spec) =>
       taskCounts(spec).find(({ value }) => typeof value === 'object' && value.min !== value.max)?.path ??
       null,
-  },
-  {
-    field: '/resources/accelerators/*/count',
-    message: 'parts of a device are not supported yet; ask for whole devices',
-    used: onAccelerator('count', (item) => item.count < 1),
-  },
-  {
-    field: '/resources/accelerators/*/interconnect',
-    message: 'interconnect requirements are not supported yet',
-    used: onAccelerator('interconnect', (item) => item.interconnect !== undefined),
-  },
-  {
-    field: '/resources/accelerators/*/generation',
-    message: 'generation requirements are not supported yet',
-    used: onAccelerator('generation', (item) => item.generation !== undefined),
   },
   {
     field: '/resources/accelerators/*/speed',

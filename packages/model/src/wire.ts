@@ -201,6 +201,8 @@ const inventory = z.strictObject({
         kind: text(63),
         model: text(63),
         memoryMib: nat,
+        interconnect: text(63).optional(),
+        generation: nat.optional(),
         uuid: text(200),
       }),
     )

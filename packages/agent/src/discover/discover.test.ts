@@ -52,6 +52,13 @@ describe('discovery', () => {
     expect(driver).toBe('550.54.15');
   });
 
+  it('takes the generation from the compute capability where the driver tells it', () => {
+    const [known, unknown] = parseNvidia(
+      '0, GPU-a, NVIDIA H100, 81559, 550.1, 9.0\n1, GPU-b, NVIDIA H100, 81559, 550.1, [N/A]\n',
+    ).devices;
+    expect([known?.generation, unknown?.generation]).toEqual([90, undefined]);
+  });
+
   it('believes nothing of an output that is no list', () => {
     expect(parseNvidia('NVIDIA-SMI has failed because it could not communicate\n').devices).toEqual([]);
     expect(parseNvidia('0, GPU-a, NVIDIA GB10, [N/A], 580.1\n').devices).toMatchObject([{ memoryMib: 0 }]);

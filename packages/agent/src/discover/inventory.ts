@@ -30,7 +30,8 @@ export async function discover(declared: Declared, node: string, find = findNvid
       ...driver,
       ...declared.labels,
     },
-    capabilities: ['signals', 'unlike-groups', 'uneven-nodes'],
+    // Tasks that share a device take turns on it; nothing keeps one from the other's memory.
+    capabilities: ['fractions', 'signals', 'unlike-groups', 'uneven-nodes'],
     address: declared.address ?? findAddress(declared.server),
     ports: declared.ports ?? defaultPorts,
   };

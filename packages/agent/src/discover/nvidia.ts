@@ -8,6 +8,8 @@ export interface NvidiaDevice {
   readonly uuid: string;
   readonly model: string;
   readonly memoryMib: number;
+  /** Compute capability times ten; left out where the driver does not tell it. */
+  readonly generation?: number;
 }
 
 export interface NvidiaFound {
@@ -17,7 +19,7 @@ export interface NvidiaFound {
   readonly trouble: string | null;
 }
 
-const query = 'index,uuid,name,memory.total,driver_version';
+const query = 'index,uuid,name,memory.total,driver_version,compute_cap';
 const answerWithinMs = 20_000;
 
 export function findNvidia(command = 'nvidia-smi'): Promise<NvidiaFound> {
@@ -47,15 +49,14 @@ export function parseNvidia(text: string): NvidiaFound {
   const rows = text
     .split('\n')
     .map((line) => line.split(',').map((field) => field.trim()))
-    .filter(
-      (fields) => fields.length === 5 && /^\d+$/.test(fields[0] ?? '') && fields[1]?.startsWith('GPU-'),
-    );
+    .filter((fields) => fields.length >= 5 && /^\d+$/.test(fields[0] ?? '') && fields[1]?.startsWith('GPU-'));
   rows.sort((a, b) => Number(a[0]) - Number(b[0]));
-  const devices = rows.map(([, uuid = '', name = '', memory = '']) => ({
+  const devices = rows.map(([, uuid = '', name = '', memory = '', , capability = '']) => ({
     uuid,
     model: modelOf(name),
     // "[N/A]" where memory is shared with the host.
     memoryMib: /^\d+$/.test(memory) ? Number(memory) : 0,
+    ...(/^\d+\.\d$/.test(capability) ? { generation: Number(capability.replace('.', '')) } : {}),
   }));
   return { devices, driver: rows[0]?.[4] ?? null, trouble: null };
 }

@@ -65,7 +65,7 @@ function showSpec(cli: Cli, job: JobDetail): void {
   for (const { name, command, demand } of job.spec.groups) {
     const needs = [
       `${demand.tasks} task${demand.tasks === 1 ? '' : 's'}`,
-      demand.accelerators.map((item) => `${item.count} ${item.model ?? item.kind}`).join(' or '),
+      demand.accelerators.map((item) => `${item.milli / 1000} ${item.model ?? item.kind}`).join(' or '),
       demand.cpuMilli === null ? '' : `${formatMilli(demand.cpuMilli)} cores`,
       demand.memoryMib === null ? '' : formatMib(demand.memoryMib),
     ];

@@ -43,7 +43,7 @@ const arbitraryDevices = fc.oneof(
     weight: 2,
     arbitrary: fc.constant([
       ...devices(2, 'A100', 1000),
-      ...devices(2, 'H100', 1000, 'gpu', 2),
+      ...devices(2, 'H100', 1000, 'gpu', 2).map((one) => ({ ...one, interconnect: 'nvlink' })),
       ...devices(1, 'v4', 500, 'tpu', 4),
     ]),
   },
@@ -56,6 +56,7 @@ const arbitraryNode: fc.Arbitrary<NodeFacts> = fc
     cpuMilli: fc.constantFrom(4000, 4000, 8000, 3000),
     memoryMib: fc.constantFrom(1024, 1024, 512),
     labels: fc.constantFrom({}, { zone: 'x' }, { zone: 'y' }),
+    capabilities: fc.constantFrom(['fractions' as const], ['fractions' as const], []),
     ports: fc.constantFrom({ first: 10, count: 8 }, { first: 10, count: 2 }, { first: 11, count: 1 }),
   })
   .map(({ name, ...options }) => node(name, options));
@@ -63,8 +64,11 @@ const arbitraryNode: fc.Arbitrary<NodeFacts> = fc
 const arbitraryAccelerator: fc.Arbitrary<AcceleratorDemand> = fc.record({
   kind: fc.constantFrom(...Array<string>(9).fill('gpu'), 'tpu'),
   model: fc.constantFrom(null, null, null, ...models),
-  count: fc.constantFrom(1, 1, 1, 2, 2, 3, 4),
+  milli: fc.constantFrom(1000, 1000, 1000, 2000, 2000, 3000, 4000, 500, 500, 300, 700),
   memoryMib: fc.constantFrom(...Array<null>(9).fill(null), 1500),
+  interconnect: fc.constantFrom(...Array<null>(9).fill(null), 'nvlink'),
+  generation: fc.constantFrom(...Array<null>(9).fill(null), 85),
+  speedMilli: fc.constantFrom(1000, 1000, 450),
 });
 
 const arbitraryGroup: fc.Arbitrary<GroupDemand> = fc

@@ -9,8 +9,11 @@ import type {
   JobDemand,
   JobFacts,
   JobId,
+  NearDemand,
   NodeFacts,
   NodeId,
+  Preference,
+  TopologyDemand,
 } from '@muster/model';
 
 export const jobId = (n: number): JobId => `job_${String(n).padStart(18, '0')}` as JobId;
@@ -63,7 +66,7 @@ export function node(name: string, options: NodeOptions = {}): NodeFacts {
       memoryMib: options.memoryMib ?? 524_288,
       devices: options.devices ?? devices(8),
       labels: options.labels ?? {},
-      capabilities: options.capabilities ?? [],
+      capabilities: options.capabilities ?? ['fractions'],
       address: `${name}.example`,
       ports: options.ports ?? { first: 30_000, count: 100 },
     },
@@ -75,7 +78,15 @@ export function gpus(
   model: string | null = null,
   memoryMib: number | null = null,
 ): AcceleratorDemand {
-  return { kind: 'gpu', model, count, memoryMib };
+  return {
+    kind: 'gpu',
+    model,
+    milli: Math.round(count * 1000),
+    memoryMib,
+    interconnect: null,
+    generation: null,
+    speedMilli: 1000,
+  };
 }
 
 export interface GroupOptions {
@@ -83,24 +94,32 @@ export interface GroupOptions {
   readonly tasks?: number;
   readonly cpuMilli?: number | null;
   readonly memoryMib?: number | null;
+  readonly topology?: TopologyDemand | null;
+  readonly near?: NearDemand | null;
 }
 
 export function group(accelerators: readonly AcceleratorDemand[], options: GroupOptions = {}): GroupDemand {
   const { name = 'main', tasks = 1, cpuMilli = null, memoryMib = null } = options;
-  return { name, tasks, cpuMilli, memoryMib, accelerators };
+  const { topology = null, near = null } = options;
+  return { name, tasks, cpuMilli, memoryMib, accelerators, topology, near };
 }
 
 export interface DemandOptions {
   readonly constraints?: readonly Constraint[];
+  readonly preferences?: readonly Preference[];
+  readonly topology?: TopologyDemand | null;
   readonly capabilities?: readonly Capability[];
   readonly exclusive?: boolean;
 }
 
 export function demand(groups: GroupDemand | readonly GroupDemand[], options: DemandOptions = {}): JobDemand {
-  const { constraints = [], capabilities = [], exclusive = false } = options;
+  const { constraints = [], preferences = [], topology = null } = options;
+  const { capabilities = [], exclusive = false } = options;
   return {
     groups: Array.isArray(groups) ? groups : [groups as GroupDemand],
     constraints,
+    preferences,
+    topology,
     capabilities,
     exclusive,
   };

@@ -21,8 +21,8 @@ function placesLines(head: string, { exclusive, port, tasks }: Places): string[]
   return [
     `${head}${exclusive ? ' exclusive' : ''} port ${port}`,
     ...tasks.map(
-      ({ rank, group, node, cpuMilli, memoryMib, devices }) =>
-        `  ${rank}/${group} ${node} ${cpuMilli}m ${memoryMib}MiB [${devices.join(' ')}]`,
+      ({ rank, group, node, cpuMilli, memoryMib, devices, deviceMilli }) =>
+        `  ${rank}/${group} ${node} ${cpuMilli}m ${memoryMib}MiB [${devices.join(' ')}]${deviceMilli < 1000 ? ` ${deviceMilli}/1000` : ''}`,
     ),
   ];
 }

@@ -89,6 +89,8 @@ CREATE TABLE task (
   cpu_milli bigint NOT NULL,
   memory_mib bigint NOT NULL,
   devices integer[] NOT NULL,
+  -- Thousandths of each of them: 1000, or the part of the only one.
+  device_milli integer NOT NULL CHECK (device_milli = 1000 OR (device_milli BETWEEN 1 AND 999 AND cardinality(devices) = 1)),
   over boolean NOT NULL DEFAULT false,
   state jsonb NOT NULL,
   state_name text NOT NULL CHECK (state_name IN ('planned', 'accepted', 'running', 'ended')),

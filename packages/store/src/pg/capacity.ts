@@ -22,8 +22,6 @@ export interface Delta {
   exclusiveFreed: boolean;
 }
 
-const wholeDevice = 1000;
-
 export function deltasOf(runs: readonly Holding[], sign: 1 | -1): Map<NodeId, Delta> {
   const deltas = new Map<NodeId, Delta>();
   for (const run of runs) {
@@ -46,7 +44,7 @@ function addTask(delta: Delta, task: TaskPlacement, sign: 1 | -1): void {
   delta.cpuMilli += sign * task.cpuMilli;
   delta.memoryMib += sign * task.memoryMib;
   for (const device of task.devices)
-    delta.devices[device] = (delta.devices[device] ?? 0) + sign * wholeDevice;
+    delta.devices[device] = (delta.devices[device] ?? 0) + sign * task.deviceMilli;
 }
 
 function deltaOf(deltas: Map<NodeId, Delta>, node: NodeId): Delta {

@@ -154,10 +154,10 @@ JOIN job ON job.id = r.job`,
 const insertTasks = {
   name: 'insert-tasks',
   text: `
-INSERT INTO task (run, rank, group_index, node, cpu_milli, memory_mib, devices, state, state_name)
-SELECT run, rank, group_index, node, cpu, memory, devices::int[], '{"state":"planned"}', 'planned'
-FROM unnest($1::text[], $2::int[], $3::int[], $4::text[], $5::bigint[], $6::bigint[], $7::text[])
-  AS t (run, rank, group_index, node, cpu, memory, devices)`,
+INSERT INTO task (run, rank, group_index, node, cpu_milli, memory_mib, devices, device_milli, state, state_name)
+SELECT run, rank, group_index, node, cpu, memory, devices::int[], milli, '{"state":"planned"}', 'planned'
+FROM unnest($1::text[], $2::int[], $3::int[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::int[])
+  AS t (run, rank, group_index, node, cpu, memory, devices, milli)`,
 };
 
 const insertStarts = {
@@ -191,6 +191,7 @@ async function writeRuns(tx: Tx, units: readonly StartUnit[]): Promise<void> {
       tasks.map(({ task }) => task.cpuMilli),
       tasks.map(({ task }) => task.memoryMib),
       tasks.map(({ task }) => arrayText(task.devices)),
+      tasks.map(({ task }) => task.deviceMilli),
     ]),
     changeCapacity(
       tx,

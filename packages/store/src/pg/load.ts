@@ -36,7 +36,7 @@ const loadTasksText = {
   name: 'load-tasks',
   text: `
 SELECT t.run, t.rank, t.group_index AS "group", t.node, t.cpu_milli AS "cpuMilli", t.memory_mib AS "memoryMib",
-  t.devices, t.state, o.id AS "startId", o.attempted_session AS "attemptedSession"
+  t.devices, t.device_milli AS "deviceMilli", t.state, o.id AS "startId", o.attempted_session AS "attemptedSession"
 FROM task t LEFT JOIN outbox o ON o.run = t.run AND o.node = t.node AND o.kind = 'start'
 WHERE t.run = ANY ($1::text[]) ORDER BY t.run, t.rank`,
 };
@@ -69,6 +69,7 @@ interface TaskColumns {
   readonly cpuMilli: number;
   readonly memoryMib: number;
   readonly devices: number[];
+  readonly deviceMilli: number;
   readonly state: TaskState;
   readonly startId: number | null;
   readonly attemptedSession: string | null;

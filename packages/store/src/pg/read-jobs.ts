@@ -64,7 +64,7 @@ const tasksOf = {
   name: 'tasks-of-job',
   text: `
 SELECT t.run, t.rank, t.group_index AS "group", t.node, t.cpu_milli AS "cpuMilli", t.memory_mib AS "memoryMib",
-  t.devices, t.state, coalesce(n.name, t.node) AS "nodeName"
+  t.devices, t.device_milli AS "deviceMilli", t.state, coalesce(n.name, t.node) AS "nodeName"
 FROM task t LEFT JOIN node n ON n.id = t.node WHERE t.run >= $1 AND t.run < $2 ORDER BY t.run, t.rank`,
 };
 
@@ -76,6 +76,7 @@ interface TaskColumns {
   readonly cpuMilli: number;
   readonly memoryMib: number;
   readonly devices: number[];
+  readonly deviceMilli: number;
   readonly state: TaskState;
   readonly nodeName: string;
 }

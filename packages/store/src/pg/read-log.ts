@@ -129,7 +129,8 @@ FROM run WHERE ended_ms IS NULL AND id > $1 ORDER BY id LIMIT ${pageRows}`,
 const taskRows = {
   name: 'engine-tasks',
   text: `
-SELECT run, rank, group_index AS "group", node, cpu_milli AS "cpuMilli", memory_mib AS "memoryMib", devices
+SELECT run, rank, group_index AS "group", node, cpu_milli AS "cpuMilli", memory_mib AS "memoryMib", devices,
+  device_milli AS "deviceMilli"
 FROM task WHERE run = ANY ($1::text[]) ORDER BY run, rank`,
 };
 

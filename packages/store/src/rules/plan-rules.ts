@@ -1,14 +1,15 @@
 // Whether a unit of a plan can still be applied: the world may have moved between decide and commit. Capacity is
 // counted with the units applied before it in the same plan.
-import type {
-  NodeId,
-  Places,
-  PlanUnit,
-  PreemptUnit,
-  RunId,
-  StartUnit,
-  UnitRefusal,
-  Victim,
+import {
+  type NodeId,
+  type Places,
+  type PlanUnit,
+  type PreemptUnit,
+  type RunId,
+  type StartUnit,
+  type UnitRefusal,
+  type Victim,
+  wholeDevice,
 } from '@muster/model';
 import type { JobRecord, RunRecord } from './records.ts';
 
@@ -32,7 +33,8 @@ export interface NodeRoom {
 interface Held {
   cpuMilli: number;
   memoryMib: number;
-  readonly devices: Set<number>;
+  /** Thousandths, by device. */
+  readonly devices: Map<number, number>;
   readonly ports: Set<number>;
   runs: number;
   exclusive: boolean;
@@ -69,7 +71,7 @@ function heldBy(victims: readonly Victim[], runs: ReadonlyMap<RunId, RunRecord>)
   const on = (node: NodeId): Held => {
     const known = held.get(node);
     if (known) return known;
-    const fresh = { cpuMilli: 0, memoryMib: 0, devices: new Set<number>(), ports: new Set<number>() };
+    const fresh = { cpuMilli: 0, memoryMib: 0, devices: new Map<number, number>(), ports: new Set<number>() };
     const sum: Held = { ...fresh, runs: 0, exclusive: false };
     held.set(node, sum);
     return sum;
@@ -81,7 +83,8 @@ function heldBy(victims: readonly Victim[], runs: ReadonlyMap<RunId, RunRecord>)
       const sum = on(task.node);
       sum.cpuMilli += task.cpuMilli;
       sum.memoryMib += task.memoryMib;
-      for (const device of task.devices) sum.devices.add(device);
+      for (const device of task.devices)
+        sum.devices.set(device, (sum.devices.get(device) ?? 0) + task.deviceMilli);
       if (task.rank === 0) sum.ports.add(run.port);
     }
     for (const node of new Set(run.tasks.map((task) => task.node))) {
@@ -97,16 +100,14 @@ function roomRefusal(
   nodes: ReadonlyMap<NodeId, NodeRoom>,
   heldOn: ReadonlyMap<NodeId, Held>,
 ): UnitRefusal | null {
-  const need = new Map<NodeId, { cpuMilli: number; memoryMib: number; devices: Set<number> }>();
+  const need = new Map<NodeId, { cpuMilli: number; memoryMib: number; devices: Map<number, number> }>();
   for (const task of places.tasks) {
-    const sum = need.get(task.node) ?? { cpuMilli: 0, memoryMib: 0, devices: new Set() };
+    const sum = need.get(task.node) ?? { cpuMilli: 0, memoryMib: 0, devices: new Map() };
     need.set(task.node, sum);
     sum.cpuMilli += task.cpuMilli;
     sum.memoryMib += task.memoryMib;
-    for (const device of task.devices) {
-      if (sum.devices.has(device)) return 'no-capacity';
-      sum.devices.add(device);
-    }
+    for (const device of task.devices)
+      sum.devices.set(device, (sum.devices.get(device) ?? 0) + task.deviceMilli);
   }
   for (const [id, { cpuMilli, memoryMib, devices }] of need) {
     const node = nodes.get(id) as NodeRoom;
@@ -115,9 +116,9 @@ function roomRefusal(
     if (places.exclusive && node.runs > (held?.runs ?? 0)) return 'no-capacity';
     if (node.cpuMilliUsed - (held?.cpuMilli ?? 0) + cpuMilli > node.cpuMilli) return 'no-capacity';
     if (node.memoryMibUsed - (held?.memoryMib ?? 0) + memoryMib > node.memoryMib) return 'no-capacity';
-    for (const device of devices) {
-      const used = (node.devicesUsed[device] ?? 0) > 0 && !held?.devices.has(device);
-      if (device < 0 || device >= node.devices || used) return 'no-capacity';
+    for (const [device, milli] of devices) {
+      const used = (node.devicesUsed[device] ?? 0) - (held?.devices.get(device) ?? 0) + milli;
+      if (device < 0 || device >= node.devices || used > wholeDevice) return 'no-capacity';
     }
   }
   const first = places.tasks[0];
@@ -131,7 +132,8 @@ export function takeRoom(unit: StartUnit, nodes: ReadonlyMap<NodeId, NodeRoom>):
     const node = nodes.get(task.node) as NodeRoom;
     node.cpuMilliUsed += task.cpuMilli;
     node.memoryMibUsed += task.memoryMib;
-    for (const device of task.devices) node.devicesUsed[device] = 1000;
+    for (const device of task.devices)
+      node.devicesUsed[device] = (node.devicesUsed[device] ?? 0) + task.deviceMilli;
   }
   for (const id of new Set(unit.tasks.map((task) => task.node))) {
     const node = nodes.get(id) as NodeRoom;

@@ -44,6 +44,7 @@ export interface TaskRecord {
   readonly cpuMilli: number;
   readonly memoryMib: number;
   readonly devices: readonly number[];
+  readonly deviceMilli: number;
   /** The start row of its run and node, while it is open. */
   start: StartRow | null;
   state: TaskState;

@@ -1,6 +1,7 @@
 // Builders that read as sentences, for tests of the store and of what stands on it.
 import { randomBytes } from 'node:crypto';
 import {
+  type AcceleratorDemand,
   entryKey,
   freshId,
   type GroupDemand,
@@ -29,6 +30,11 @@ export const newId = {
   text: () => randomBytes(9).toString('hex'),
 };
 
+function wholeGpus(count: number): AcceleratorDemand {
+  const any = { model: null, memoryMib: null, interconnect: null, generation: null };
+  return { kind: 'gpu', ...any, milli: count * 1000, speedMilli: 1000 };
+}
+
 export function aSpec(changes: Partial<JobSpec> & { tasks?: number; gpus?: number } = {}): JobSpec {
   const { tasks = 1, gpus = 0, ...rest } = changes;
   const demand: GroupDemand = {
@@ -36,7 +42,9 @@ export function aSpec(changes: Partial<JobSpec> & { tasks?: number; gpus?: numbe
     tasks,
     cpuMilli: 1000,
     memoryMib: 512,
-    accelerators: gpus > 0 ? [{ kind: 'gpu', model: null, count: gpus, memoryMib: null }] : [],
+    accelerators: gpus > 0 ? [wholeGpus(gpus)] : [],
+    topology: null,
+    near: null,
   };
   return {
     name: 'train',
@@ -49,6 +57,8 @@ export function aSpec(changes: Partial<JobSpec> & { tasks?: number; gpus?: numbe
     image: null,
     workdir: null,
     constraints: [],
+    preferences: [],
+    topology: null,
     exclusive: false,
     retry: { user: 0, outOfMemory: 0, infrastructure: 3 },
     timeLimitMs: null,
@@ -169,7 +179,16 @@ export async function submitted(store: Store, item: Submit = aSubmit()): Promise
 }
 
 export function placement(node: NodeId, changes: Partial<TaskPlacement> = {}): TaskPlacement {
-  return { rank: 0, group: 0, node, cpuMilli: 1000, memoryMib: 512, devices: [], ...changes };
+  return {
+    rank: 0,
+    group: 0,
+    node,
+    cpuMilli: 1000,
+    memoryMib: 512,
+    devices: [],
+    deviceMilli: 1000,
+    ...changes,
+  };
 }
 
 export function aUnit(

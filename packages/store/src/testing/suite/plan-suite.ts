@@ -129,6 +129,20 @@ export function planSuite(harness: Harness): void {
     expect(await store.node(node)).toMatchObject({ cpuMilliUsed: 64_000 });
   });
 
+  test('parts of a device are sold up to the whole of it, and given back', async () => {
+    const store = await harness.store();
+    const epoch = await lead(store);
+    const { node } = await joinNode(store);
+    const unit = async (deviceMilli: number, port: number) =>
+      aUnit(await submitted(store), [placement(node, { devices: [3], deviceMilli })], { port });
+    const units = [await unit(500, 1), await unit(501, 2), await unit(500, 3), await unit(1000, 4)];
+    const answer = await store.commitPlan(epoch, aPlan(units));
+    expect(answer).toMatchObject({ value: { applied: [units[0]?.run, units[2]?.run] } });
+    expect((await store.node(node))?.devicesUsed[3]).toBe(1000);
+    await store.cancel(units[0]!.job, 'ada');
+    expect((await store.node(node))?.devicesUsed[3]).toBe(500);
+  });
+
   test('an exclusive run is alone on its nodes', async () => {
     const store = await harness.store();
     const epoch = await lead(store);

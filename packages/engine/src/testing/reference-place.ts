@@ -1,0 +1,307 @@
+// The naive engine's placing: tries everything on copies of plain boxes, one box a node, in the order of order.ts.
+import {
+  type AcceleratorDemand,
+  type Constraint,
+  type Device,
+  defaultCpuMilli,
+  type EngineRows,
+  type GroupDemand,
+  type Hardware,
+  type JobDemand,
+  type NodeFacts,
+  type NodeId,
+  type Policy,
+  runId,
+  type StartUnit,
+  share,
+  type TaskPlacement,
+} from '@muster/model';
+
+export type JobRow = EngineRows['jobs'][number];
+export type Unit = Omit<StartUnit, 'nodeGenerations'>;
+
+export interface Box {
+  readonly facts: NodeFacts;
+  cpuMilli: number;
+  memoryMib: number;
+  /** Thousandths taken, by device index. */
+  readonly taken: Map<number, number>;
+  readonly ports: Set<number>;
+  readonly jobs: Set<string>;
+  exclusive: boolean;
+}
+
+export function boxesOf(rows: EngineRows): Box[] {
+  const boxes = rows.nodes
+    .toSorted((a, b) => (a.node < b.node ? -1 : 1))
+    .map((facts): Box => {
+      const { cpuMilli, memoryMib } = facts.inventory;
+      return {
+        facts,
+        cpuMilli,
+        memoryMib,
+        taken: new Map(),
+        ports: new Set(),
+        jobs: new Set(),
+        exclusive: false,
+      };
+    });
+  for (const run of rows.runs) {
+    for (const task of run.tasks) {
+      const box = boxes.find(({ facts }) => facts.node === task.node)!;
+      box.cpuMilli -= task.cpuMilli;
+      box.memoryMib -= task.memoryMib;
+      for (const device of task.devices)
+        box.taken.set(device, (box.taken.get(device) ?? 0) + task.deviceMilli);
+      box.jobs.add(run.job);
+      box.exclusive ||= run.exclusive;
+      if (task.rank === 0) box.ports.add(run.port);
+    }
+  }
+  return boxes.filter(({ facts }) => facts.state === 'ready' && facts.drain === null);
+}
+
+export function placeJob(
+  boxes: readonly Box[],
+  row: JobRow,
+  policy: Policy,
+): { boxes: Box[]; unit: Unit } | null {
+  const avoid = row.state.avoid;
+  for (const avoided of avoid.length > 0 ? [avoid, []] : [[]]) {
+    for (const choice of choices(row.demand.groups)) {
+      const placed = placeInSomeOrder(boxes, row, policy, choice, avoided);
+      if (placed) return placed;
+    }
+  }
+  return null;
+}
+
+/** Every choice of one alternative a group; the last group's moves fastest. */
+function choices(groups: readonly GroupDemand[]): (AcceleratorDemand | null)[][] {
+  return groups.reduce<(AcceleratorDemand | null)[][]>(
+    (heads, group) => {
+      const options = group.accelerators.length === 0 ? [null] : group.accelerators;
+      return heads.flatMap((head) => options.map((option) => [...head, option]));
+    },
+    [[]],
+  );
+}
+
+/** A gang while it is being placed. */
+interface Gang {
+  readonly row: JobRow;
+  readonly hardware: readonly Hardware[];
+  readonly avoid: readonly NodeId[];
+  boxes: Box[];
+  port: number | null;
+}
+
+type Task = Omit<TaskPlacement, 'rank'>;
+type Way = { readonly before: Box; readonly after: Box; readonly tasks: Task[] };
+
+/** Larger tasks first; a group that finds no place goes first next time, until it was first in vain. */
+function placeInSomeOrder(
+  boxes: readonly Box[],
+  row: JobRow,
+  policy: Policy,
+  choice: readonly (AcceleratorDemand | null)[],
+  avoid: readonly NodeId[],
+): { boxes: Box[]; unit: Unit } | null {
+  let order = row.demand.groups
+    .map((_, g) => g)
+    .sort((a, b) => (choice[b]?.milli ?? 0) - (choice[a]?.milli ?? 0) || a - b);
+  for (let tried = 0; tried < 8; tried++) {
+    const placed = placeGang(boxes, row, policy, choice, avoid, order);
+    if (typeof placed !== 'number') return placed;
+    if (placed === order[0]) return null;
+    order = [placed, ...order.filter((g) => g !== placed)];
+  }
+  return null;
+}
+
+/** The gang in its boxes, or the group that found no place. */
+function placeGang(
+  boxes: readonly Box[],
+  row: JobRow,
+  policy: Policy,
+  choice: readonly (AcceleratorDemand | null)[],
+  avoid: readonly NodeId[],
+  order: readonly number[],
+): { boxes: Box[]; unit: Unit } | number {
+  const gang: Gang = { row, hardware: policy.hardware, avoid, boxes: [...boxes], port: null };
+  const { groups, exclusive } = row.demand;
+  const tasksOf: Task[][] = groups.map(() => []);
+  for (const g of order) {
+    const tasks = placeGroup(gang, g, choice[g]!);
+    if (!tasks) return g;
+    tasksOf[g] = tasks;
+  }
+  const tasks = tasksOf.flat().map((task, rank) => ({ rank, ...task }));
+  const { attempt } = row.state;
+  const run = runId(row.job, attempt);
+  const unit: Unit = {
+    kind: 'start',
+    job: row.job,
+    jobVersion: row.version,
+    run,
+    attempt,
+    exclusive,
+    tasks,
+    port: gang.port!,
+  };
+  return { boxes: gang.boxes, unit };
+}
+
+function placeGroup(gang: Gang, g: number, wanted: AcceleratorDemand | null): Task[] | null {
+  const group = gang.row.demand.groups[g]!;
+  const tasks: Task[] = [];
+  while (tasks.length < group.tasks) {
+    const needsPort: boolean = g === 0 && gang.port === null;
+    const left = group.tasks - tasks.length;
+    const [best] = gang.boxes
+      .filter((box) => !gang.avoid.includes(box.facts.node) && admits(box, gang.row.demand))
+      .filter((box) => !needsPort || freePort(box) !== null)
+      .map((box) => fill(box, gang.row, group, g, wanted, gang.hardware, left))
+      .filter((way) => way.tasks.length > 0)
+      .sort(better);
+    if (!best) return null;
+    if (needsPort) gang.port = freePort(best.after);
+    if (needsPort) best.after.ports.add(gang.port!);
+    tasks.push(...best.tasks);
+    gang.boxes = gang.boxes.map((box) => (box.facts === best.after.facts ? best.after : box));
+  }
+  return tasks;
+}
+
+/** Most tasks first; then fewest untouched devices opened; then least left over; then the lowest node id. */
+function better(a: Way, b: Way): number {
+  return (
+    b.tasks.length - a.tasks.length ||
+    opened(a) - opened(b) ||
+    untouched(a.after) - untouched(b.after) ||
+    freeMilli(a.after) - freeMilli(b.after) ||
+    Math.max(0, a.after.cpuMilli) - Math.max(0, b.after.cpuMilli) ||
+    Math.max(0, a.after.memoryMib) - Math.max(0, b.after.memoryMib) ||
+    (a.after.facts.node < b.after.facts.node ? -1 : 1)
+  );
+}
+
+/** The box after taking tasks one by one until it has enough or no more fit. */
+function fill(
+  before: Box,
+  row: JobRow,
+  group: GroupDemand,
+  g: number,
+  wanted: AcceleratorDemand | null,
+  hardware: readonly Hardware[],
+  atMost: number,
+): Way {
+  const after = copyBox(before);
+  const tasks: Task[] = [];
+  const foreign = [...before.jobs].some((job) => job !== row.job);
+  if (foreign && (row.demand.exclusive || before.exclusive)) return { before, after, tasks };
+  const { cpuMilli, memoryMib } = amounts(after, group, wanted);
+  const deviceMilli = Math.min(1000, wanted?.milli ?? 1000);
+  while (tasks.length < atMost) {
+    const devices = wanted === null ? [] : pickDevices(after, wanted, hardware);
+    if (!devices || after.cpuMilli < cpuMilli || after.memoryMib < memoryMib) break;
+    after.cpuMilli -= cpuMilli;
+    after.memoryMib -= memoryMib;
+    for (const device of devices) after.taken.set(device, (after.taken.get(device) ?? 0) + deviceMilli);
+    after.jobs.add(row.job);
+    after.exclusive ||= row.demand.exclusive;
+    tasks.push({ group: g, node: after.facts.node, cpuMilli, memoryMib, devices, deviceMilli });
+  }
+  return { before, after, tasks };
+}
+
+function amounts(box: Box, group: GroupDemand, wanted: AcceleratorDemand | null) {
+  const { inventory } = box.facts;
+  const total = inventory.devices.length * 1000;
+  const cpuMilli =
+    group.cpuMilli ?? (wanted ? share(inventory.cpuMilli, wanted.milli, total) : defaultCpuMilli);
+  const memoryMib =
+    group.memoryMib ??
+    (wanted
+      ? share(inventory.memoryMib, wanted.milli, total)
+      : share(inventory.memoryMib, cpuMilli, inventory.cpuMilli));
+  return { cpuMilli, memoryMib };
+}
+
+/** A part: the fullest device with room, then the lowest. Whole: the shortest run of neighbours long enough, else the lowest. */
+function pickDevices(box: Box, wanted: AcceleratorDemand, hardware: readonly Hardware[]): number[] | null {
+  const { inventory } = box.facts;
+  const matching = inventory.devices.filter((device) => isSuch(device, wanted, hardware));
+  const taken = (index: number): number => box.taken.get(index) ?? 0;
+  if (wanted.milli < 1000) {
+    if (!inventory.capabilities.includes('fractions')) return null;
+    const [fullest] = matching
+      .map((device) => device.index)
+      .filter((index) => taken(index) + wanted.milli <= 1000)
+      .sort((a, b) => taken(b) - taken(a) || a - b);
+    return fullest === undefined ? null : [fullest];
+  }
+  const count = wanted.milli / 1000;
+  const free = matching.map((device) => device.index).filter((index) => taken(index) === 0);
+  if (free.length < count) return null;
+  const neighbours: number[][] = [];
+  for (const index of free.sort((a, b) => a - b)) {
+    const run = neighbours.at(-1);
+    if (run && run.at(-1) === index - 1) run.push(index);
+    else neighbours.push([index]);
+  }
+  const long = neighbours.filter((run) => run.length >= count).sort((a, b) => a.length - b.length)[0];
+  return (long ?? free).slice(0, count);
+}
+
+function isSuch(device: Device, wanted: AcceleratorDemand, hardware: readonly Hardware[]): boolean {
+  const known = hardware.find(({ kind, model }) => kind === device.kind && model === device.model);
+  const link = device.interconnect ?? known?.interconnect ?? null;
+  const generation = device.generation ?? known?.generation ?? -1;
+  return (
+    device.kind === wanted.kind &&
+    (wanted.model === null || device.model === wanted.model) &&
+    (wanted.memoryMib === null || device.memoryMib >= wanted.memoryMib) &&
+    (wanted.interconnect === null || link === wanted.interconnect) &&
+    (wanted.generation === null || generation >= wanted.generation)
+  );
+}
+
+function admits({ facts }: Box, demand: JobDemand): boolean {
+  const labels = new Map(
+    Object.entries({ ...facts.inventory.labels, cluster: facts.cluster, pool: facts.pool, node: facts.name }),
+  );
+  return (
+    demand.constraints.every((rule) => meets(labels.get(rule.label), rule)) &&
+    demand.capabilities.every((capability) => facts.inventory.capabilities.includes(capability))
+  );
+}
+
+function meets(value: string | undefined, rule: Constraint): boolean {
+  if (rule.op === 'absent') return value === undefined;
+  if (rule.op === 'exists') return value !== undefined;
+  const among = value !== undefined && rule.values.includes(value);
+  return rule.op === 'in' ? among : !among;
+}
+
+function freePort(box: Box): number | null {
+  const { first, count } = box.facts.inventory.ports;
+  for (let port = first; port < first + count; port++) if (!box.ports.has(port)) return port;
+  return null;
+}
+
+function untouched(box: Box): number {
+  return box.facts.inventory.devices.filter(({ index }) => !box.taken.has(index)).length;
+}
+
+function opened({ before, after }: Way): number {
+  return untouched(before) - untouched(after);
+}
+
+function freeMilli(box: Box): number {
+  return box.facts.inventory.devices.reduce((sum, { index }) => sum + 1000 - (box.taken.get(index) ?? 0), 0);
+}
+
+function copyBox(box: Box): Box {
+  return { ...box, taken: new Map(box.taken), ports: new Set(box.ports), jobs: new Set(box.jobs) };
+}
