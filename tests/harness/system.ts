@@ -34,7 +34,8 @@ export interface TestSystem {
   /** The latest process started under this name. */
   server(name: string): MusterProcess;
   clientOf(port: number): MusterClient;
-  startAgent(options: AgentOptions, serverPort?: number): Promise<MusterProcess>;
+  /** With a token file also where the folder is enrolled already. */
+  startAgent(options: AgentOptions, serverPort?: number, tokenFile?: string): Promise<MusterProcess>;
   /** A file jobs append to; lines as they were written. */
   readonly sideFile: string;
   sideLines(): string[];
@@ -89,7 +90,11 @@ export async function startSystem(
     return server;
   }
 
-  async function startAgent(options: AgentOptions, serverPort = port): Promise<MusterProcess> {
+  async function startAgent(
+    options: AgentOptions,
+    serverPort = port,
+    newToken?: string,
+  ): Promise<MusterProcess> {
     const agentDir = join(dir, `agent-${options.name}`);
     const first = !existsSync(agentDir);
     const args = [
@@ -112,7 +117,7 @@ export async function startSystem(
       args.push('--token-file', tokenFile);
       writeFileSync(portsFile, String(nextPortRange));
       nextPortRange += 500;
-    }
+    } else if (newToken) args.push('--token-file', newToken);
     const firstPort = Number(readFileSync(portsFile, 'utf8'));
     args.push('--ports', `${firstPort}-${firstPort + 499}`);
     const agent = startMuster({ name: `agent-${options.name}`, args, logDir: dir });

@@ -1,5 +1,6 @@
-// The agent: adopts or starts the supervisor, then stays connected to a server, for ever, until told to stop. Losing the
-// server, the supervisor or this process itself all lead back here: look at what there is, tell it, go on.
+// The agent: adopts or starts the supervisor, then stays connected to a server, for ever, until told to stop, or told that
+// its node was removed. Losing the server, the supervisor or this process itself all lead back here: look at what there is,
+// tell it, go on.
 import { setTimeout as pause } from 'node:timers/promises';
 import { protocolVersion, type ServerMessage } from '@muster/model';
 import { Connection } from './connection.ts';
@@ -25,9 +26,12 @@ export interface AgentHandle {
   stop(): Promise<void>;
   /** Looks at the inventory again, as SIGHUP does. */
   recheck(): Promise<void>;
-  /** Settles when the agent has stopped. */
-  readonly done: Promise<void>;
+  /** Settles when the agent has ended. */
+  readonly done: Promise<AgentEnd>;
 }
+
+/** removed: an operator has taken the node out of the fleet; whoever goes on trying is refused for ever. */
+export type AgentEnd = 'stopped' | 'removed';
 
 const firstBackoffMs = 200;
 const longestBackoffMs = 5000;
@@ -48,9 +52,9 @@ export async function runAgent(options: AgentOptions): Promise<AgentHandle> {
     return {
       done,
       recheck: () => agent.recheck(),
-      stop: () => {
+      stop: async () => {
         agent.stop();
-        return done;
+        await done;
       },
     };
   } catch (error) {
@@ -81,6 +85,7 @@ class Agent {
   #connection: Connection | null = null;
   #backoffMs = firstBackoffMs;
   #lastTrouble: string | null = null;
+  #removed = false;
   /** Counts connections: each goes to the next server of the list. */
   #turn = 0;
 
@@ -124,15 +129,20 @@ class Agent {
     return { ...found, inventory: { ...found.inventory, devices } };
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<AgentEnd> {
     const chores = { recheck: () => this.recheck(), removeOld: () => this.#removeOld() };
     const rest = keepHouse(chores, this.#options.log);
     try {
       while (!this.#stopping.signal.aborted) {
         await this.#connectOnce();
+        if (this.#removed) {
+          this.#options.log.error({}, `an operator removed node ${this.#identity.name}: its agent ends`);
+          return 'removed';
+        }
         if (this.#stopping.signal.aborted) break;
         await this.#backOff();
       }
+      return 'stopped';
     } finally {
       rest();
       this.#link.close();
@@ -232,6 +242,7 @@ class Agent {
         this.#lastTrouble = null;
         return new Session(this.#sessionDeps(), connection, message);
       case 'refused':
+        this.#removed = message.code === 'removed';
         connection.end(`refused: ${message.message}`);
         return null;
       default:
@@ -289,7 +300,7 @@ class Agent {
   /** Once for each reason, not for every attempt. */
   #tellTrouble(why: string): void {
     const { aborted } = this.#stopping.signal;
-    if (aborted || why === this.#lastTrouble || this.#backoffMs === 0) return;
+    if (aborted || this.#removed || why === this.#lastTrouble || this.#backoffMs === 0) return;
     this.#lastTrouble = why;
     this.#options.log.warn(
       {},

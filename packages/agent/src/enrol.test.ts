@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runAgent } from './agent.ts';
 import { enrolAgent, serverUrl } from './enrol.ts';
-import { readIdentity } from './identity.ts';
+import { readIdentity, tokenHash } from './identity.ts';
 import { Epoch, openStateDir } from './state-dir.ts';
 import { until } from './testing/until.ts';
 import { makeWorld, type World } from './testing/world.ts';
@@ -59,6 +59,18 @@ describe('enrolment', () => {
     await expect(again).rejects.toMatchObject({ code: 'already-exists' });
   });
 
+  it('makes another node of the directory of a removed one, with a key and an epoch of its own', async () => {
+    const dir = openStateDir(world.dir);
+    const before = readIdentity(dir);
+    new Epoch(dir).admit(9);
+    const { url: server, token } = world.server;
+    const { node } = await enrolAgent({ server, token, name: 'n1', dir: world.dir, again: true });
+    expect(node).not.toBe(before.node);
+    expect(readIdentity(dir)).toMatchObject({ node, tokenHash: tokenHash(token) });
+    expect(readIdentity(dir).privateKey).not.toBe(before.privateKey);
+    expect(new Epoch(dir).admit(1)).toBe(true);
+  });
+
   it('comes before running', async () => {
     const running = runAgent({ server: world.server.url, dir: other(), log: silent });
     await expect(running).rejects.toMatchObject({
@@ -72,6 +84,33 @@ describe('enrolment', () => {
     expect(String(serverUrl('https://x.org', '/v1/agents/connect', true))).toBe(
       'wss://x.org/v1/agents/connect',
     );
+  });
+});
+
+describe('an agent whose node was removed', () => {
+  it('ends and says so, instead of being refused for ever', async () => {
+    world.server.removed = true;
+    const agent = await world.agent();
+    expect(await agent.done).toBe('removed');
+    expect(world.log.filter((line) => line.startsWith('error'))).toEqual([
+      'error an operator removed node n1: its agent ends {}',
+    ]);
+    expect(world.server.all('hello')).toHaveLength(1);
+  });
+
+  it('learns of it at its next connection', async () => {
+    const agent = await world.agent();
+    await world.server.welcomed();
+    world.server.removed = true;
+    world.server.cut();
+    expect(await agent.done).toBe('removed');
+  });
+
+  it('ends as stopped when it is told to stop', async () => {
+    const agent = await world.agent();
+    await world.server.welcomed();
+    await agent.stop();
+    expect(await agent.done).toBe('stopped');
   });
 });
 

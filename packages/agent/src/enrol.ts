@@ -5,7 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import { clip, isId, isName, type NodeId, nameRule, OperationalError } from '@muster/model';
-import { freshKeys, hasIdentity, readIdentity, writeIdentity } from './identity.ts';
+import { freshKeys, hasIdentity, readIdentity, tokenHash, writeIdentity } from './identity.ts';
 import { openStateDir } from './state-dir.ts';
 
 export interface EnrolOptions {
@@ -14,6 +14,8 @@ export interface EnrolOptions {
   readonly name: string;
   readonly dir: string;
   readonly caFile?: string | undefined;
+  /** True: the directory belongs to a node that was removed, and becomes another one. */
+  readonly again?: boolean | undefined;
 }
 
 export interface Enrolled {
@@ -26,7 +28,7 @@ export async function enrolAgent(options: EnrolOptions): Promise<Enrolled> {
   if (!isName(name))
     throw new OperationalError('invalid-field', `"${clip(name)}" is not a node name: ${nameRule}`);
   const dir = openStateDir(options.dir);
-  if (hasIdentity(dir)) {
+  if (hasIdentity(dir) && options.again !== true) {
     const { name: known, server: where } = readIdentity(dir);
     throw new OperationalError(
       'already-exists',
@@ -44,7 +46,7 @@ export async function enrolAgent(options: EnrolOptions): Promise<Enrolled> {
     );
   // Epochs are counted by each database for itself: those of another one would make us refuse every command of this.
   rmSync(join(dir.private, 'epoch'), { force: true });
-  writeIdentity(dir, { node, name, server, privateKey });
+  writeIdentity(dir, { node, name, server, privateKey, tokenHash: tokenHash(token) });
   return { node, name };
 }
 

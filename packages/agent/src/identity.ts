@@ -1,5 +1,5 @@
 // Who this node is: its id and the private key whose public half the server has. Made once by enrolment.
-import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { helloText, isId, type NodeId, OperationalError } from '@muster/model';
@@ -11,6 +11,12 @@ export interface Identity {
   /** The server it enrolled with, for a start that names none. */
   readonly server: string;
   readonly privateKey: string;
+  /** SHA-256 of the token it enrolled with: a removed node does not come back with the same one. */
+  readonly tokenHash?: string;
+}
+
+export function tokenHash(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
 }
 
 export function hasIdentity(dir: StateDir): boolean {

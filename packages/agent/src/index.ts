@@ -1,7 +1,7 @@
-export { type AgentHandle, runAgent } from './agent.ts';
+export { type AgentEnd, type AgentHandle, runAgent } from './agent.ts';
 export { type DeclaredDevices, parseDevices } from './discover/parse-devices.ts';
 export { type Enrolled, type EnrolOptions, enrolAgent } from './enrol.ts';
-export { type Identity, readIdentity } from './identity.ts';
+export { type Identity, readIdentity, tokenHash } from './identity.ts';
 export {
   type AgentOptions,
   defaultKeepOutput,

@@ -152,7 +152,7 @@ const removeNode = route({
   method: 'DELETE',
   path: '/v1/nodes/:id',
   tag,
-  summary: 'Forget a node that holds no work',
+  summary: 'Forget a node that holds no work and takes none',
   access: 'operator',
   answers: { 200: nodeSchema },
   handle: (api, call) =>
@@ -160,12 +160,23 @@ const removeNode = route({
       api,
       call,
       (node) => api.store.removeNode(node, call.caller.principal),
-      (refusal, row) =>
-        refusal === 'not-found'
-          ? gone(row)
-          : refuse('conflict', `node ${row.name} still holds work; drain it and wait, or declare it lost`),
+      (refusal, row) => notRemoved(refusal, row),
     ),
 });
+
+function notRemoved(refusal: 'not-found' | 'in-use' | 'takes-work', row: NodeRow): RefusedError {
+  switch (refusal) {
+    case 'not-found':
+      return gone(row);
+    case 'in-use':
+      return refuse('conflict', `node ${row.name} still holds work; drain it and wait, or declare it lost`);
+    case 'takes-work':
+      return refuse(
+        'conflict',
+        `node ${row.name} is connected and takes work; drain it first (muster drain ${row.name} --reason ...), or stop its agent`,
+      );
+  }
+}
 
 const thawCluster = route({
   id: 'thawCluster',

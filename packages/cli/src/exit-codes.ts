@@ -5,6 +5,7 @@ export const exit = {
   failed: 1,
   usage: 2,
   unknown: 3,
+  removed: 4,
   interrupted: 130,
   brokenPipe: 141,
 } as const;
@@ -14,6 +15,7 @@ export const exitCodeTable: readonly (readonly [code: string, meaning: string])[
   ['1', 'refused or failed: the server said no, or a file is not a valid job'],
   ['2', 'the command line is wrong, a file cannot be read, or no server is configured'],
   ['3', 'the server cannot be reached, or it is not known whether the request took effect'],
+  ['4', 'agent: an operator removed this node, and no new token brings it back'],
   ['130', 'Ctrl-C'],
   ['141', 'the reader of the output went away (broken pipe)'],
 ];

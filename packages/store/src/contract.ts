@@ -111,7 +111,8 @@ export interface Store {
   strike(node: NodeId, strike: Strike, rule: StrikeRule): Promise<Outcome<Struck, 'not-found'>>;
   /** The operator's word that the machine is gone: proof of end for everything on it. */
   declareLost(node: NodeId, by: string): Promise<Outcome<null, 'not-found' | 'ready'>>;
-  removeNode(node: NodeId, by: string): Promise<Outcome<null, 'not-found' | 'in-use'>>;
+  /** in-use: runs are on it. takes-work: it is connected and not drained, and would be given some the next moment. */
+  removeNode(node: NodeId, by: string): Promise<Outcome<null, 'not-found' | 'in-use' | 'takes-work'>>;
   thaw(cluster: string, by: string): Promise<Outcome<null, 'not-frozen'>>;
   /** What the expire loop watches. */
   leases(): Promise<readonly Lease[]>;

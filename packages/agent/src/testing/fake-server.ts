@@ -38,6 +38,7 @@ export class FakeServer {
   renews = true;
   welcomes = true;
   acknowledges = true;
+  removed = false;
   #socket: WebSocket | null = null;
   #sent = 0;
   #outbox = 0;
@@ -156,6 +157,10 @@ export class FakeServer {
     const key = createPublicKey(this.keys.get(hello.node) ?? '');
     const text = Buffer.from(helloText(nonce, hello.node));
     if (!verify(null, text, key, Buffer.from(hello.signature, 'base64'))) this.problems.push('bad signature');
+    if (this.removed) {
+      this.send({ type: 'refused', code: 'removed', message: 'an operator removed this node' });
+      return;
+    }
     this.send({ type: 'welcome', epoch: this.epoch, beatMs: this.beatMs, nodeName: 'n1' });
     this.connections++;
   }

@@ -182,12 +182,16 @@ function lostCommand(cli: Cli): Command {
 function removeCommand(cli: Cli): Command {
   return new Command('remove')
     .summary('forget a node that holds no work')
-    .description('Forget a node that holds no work. Drain it and wait first, or declare it lost.')
+    .description(
+      'Forget a node that holds no work and takes none. Drain it and wait first, or stop its agent, or declare it lost.',
+    )
     .argument('<node>', 'an id or a name')
     .action(
       cli.act(async (name: string) => {
         const node = await cli.client().nodes.remove(name);
-        cli.show(node, () => cli.line(`${clean(node.name)} is removed`));
+        cli.show(node, () =>
+          cli.line(`${clean(node.name)} is removed; its agent ends, and comes back only with a new token`),
+        );
       }),
     );
 }

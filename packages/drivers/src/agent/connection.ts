@@ -55,7 +55,7 @@ const takenOver = 'another connection of this node has taken over';
 const refusalText: Readonly<Record<HelloRefusal, string>> = {
   'not-found': 'this node is not enrolled here',
   replaced: 'another connection of this node was quicker',
-  removed: 'an operator removed this node: enrol it again, in an empty directory, with a new token',
+  removed: 'an operator removed this node',
 };
 
 export class Connection {

@@ -29,7 +29,8 @@ export function agentCommand(cli: Cli): Command {
     .summary('make this machine a node')
     .description(
       'Make this machine a node: run its tasks and report on them. The first start needs an enrolment token\n' +
-        '("muster nodes token" makes one); afterwards the key in --dir is enough. Stopping the agent stops no task.',
+        '("muster nodes token" makes one); afterwards the key in --dir is enough. Stopping the agent stops no task.\n' +
+        'When an operator removes the node its agent ends; started with a new token it becomes a new node.',
     )
     .option(
       '--server <url>',

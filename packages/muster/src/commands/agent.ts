@@ -1,6 +1,16 @@
-// muster agent: enrols on the first start, then runs until told to stop. Tasks are the supervisor's and go on without it.
-import { enrolAgent, openStateDir, readIdentity, runAgent } from '@muster/agent';
-import { type Cli, readTokenFile, usage } from '@muster/cli';
+// muster agent: enrols on the first start, then runs until told to stop or until its node is removed. Tasks are the
+// supervisor's and go on without it.
+import {
+  type AgentHandle,
+  enrolAgent,
+  type Identity,
+  type Logger,
+  openStateDir,
+  readIdentity,
+  runAgent,
+  tokenHash,
+} from '@muster/agent';
+import { type Cli, CliFailure, exit, readTokenFile, usage } from '@muster/cli';
 import { OperationalError } from '@muster/model';
 import { defaultDir } from '../directories.ts';
 import { streamLog } from '../log.ts';
@@ -16,44 +26,75 @@ export async function agent(cli: Cli, flags: AgentFlags): Promise<void> {
   const ports = flags.ports === undefined ? undefined : portsOf(flags.ports);
   const userMap = flags.userMap === undefined ? undefined : pairsOf('--user-map', flags.userMap);
   const log = streamLog(cli.terminal.stdout, (flags.logLevel ?? 'info') as LogLevel);
-  const known = await enrolled(cli, flags, dir);
   const { address, caFile, cgroups, taskUser } = flags;
-  const running = await runAgent({
-    server: known.server,
-    otherServers: flags.server?.slice(1),
-    dir,
-    log,
-    ...machine,
-    ports,
-    userMap,
-    address,
-    caFile,
-    cgroups,
-    taskUser,
-  });
-  log.info({ node: known.node, name: known.name, server: known.server }, 'the agent runs');
-  process.on('SIGHUP', () => void running.recheck());
-  const signal = await Promise.race([
-    untilStopped(cli, 'muster: stopping at once'),
-    running.done.then(() => 'done' as const),
-  ]);
-  log.info({ signal }, 'stopping; tasks go on under their supervisor');
-  await running.stop();
+  const otherServers = flags.server?.slice(1);
+  const options = { ...machine, dir, log, otherServers, ports, userMap, address, caFile, cgroups, taskUser };
+  const stopped = untilStopped(cli, 'muster: stopping at once');
+  let running: AgentHandle | null = null;
+  process.on('SIGHUP', () => void running?.recheck());
+  let known = await enrolled(cli, flags, dir, log);
+  for (;;) {
+    running = await runAgent({ ...options, server: known.server });
+    log.info({ node: known.node, name: known.name, server: known.server }, 'the agent runs');
+    const end = await Promise.race([stopped, running.done]);
+    if (end !== 'removed') {
+      log.info({ signal: end }, 'stopping; tasks go on under their supervisor');
+      return running.stop();
+    }
+    known = await enrolledAgain(cli, flags, dir, known);
+    log.info({ node: known.node, name: known.name }, 'enrolled again, as a new node, with the new token');
+  }
 }
 
-async function enrolled(cli: Cli, flags: AgentFlags, dir: string) {
+async function enrolled(cli: Cli, flags: AgentFlags, dir: string, log: Logger): Promise<Identity> {
   const before = identityIn(dir);
-  if (before) return { ...before, server: flags.server?.[0] ?? before.server };
+  if (before) {
+    if (flags.token !== undefined || flags.tokenFile !== undefined)
+      log.info(
+        { name: before.name },
+        'this folder is enrolled already: the token is used only if its node was removed',
+      );
+    return { ...before, server: flags.server?.[0] ?? before.server };
+  }
   const token = tokenOf(cli, flags);
+  if (token === null)
+    throw usage(
+      'this machine is not enrolled yet: make a token with "muster nodes token" and give it with --token-file',
+    );
   const server = flags.server?.[0];
   if (server === undefined) throw usage('--server is needed for the first start');
-  const name = flags.name ?? nodeName();
-  const { node } = await enrolAgent({ server, token, name, dir, caFile: flags.caFile });
-  return { node, name, server };
+  await enrolAgent({ server, token, name: flags.name ?? nodeName(), dir, caFile: flags.caFile });
+  return readIdentity(openStateDir(dir));
+}
+
+/**
+ * A removed node's machine comes back with a new token and not with the one it has: a token for many machines, kept in
+ * the unit file, would undo every removal.
+ */
+async function enrolledAgain(cli: Cli, flags: AgentFlags, dir: string, before: Identity): Promise<Identity> {
+  const { server } = before;
+  const name = flags.name ?? before.name;
+  try {
+    const token = tokenOf(cli, flags);
+    if (token === null || tokenHash(token) === before.tokenHash)
+      throw usage('there is no new enrolment token');
+    await enrolAgent({ server, token, name, dir, caFile: flags.caFile, again: true });
+  } catch (error) {
+    // A server that is away is another matter: trying again helps.
+    const isTokens =
+      error instanceof CliFailure || (error instanceof OperationalError && error.code === 'unauthenticated');
+    if (!isTokens) throw error;
+    throw new CliFailure(
+      `an operator removed node ${before.name}, and ${error.message}; to bring this machine back, make a token with "muster nodes token" and start the agent with --token-file`,
+      exit.removed,
+      { cause: error },
+    );
+  }
+  return { ...readIdentity(openStateDir(dir)), server };
 }
 
 /** Null when this folder has not enrolled; a damaged one is told. */
-function identityIn(dir: string) {
+function identityIn(dir: string): Identity | null {
   try {
     return readIdentity(openStateDir(dir));
   } catch (error) {
@@ -62,12 +103,7 @@ function identityIn(dir: string) {
   }
 }
 
-function tokenOf(cli: Cli, flags: AgentFlags): string {
-  const token = flags.tokenFile
-    ? readTokenFile(flags.tokenFile)
-    : (flags.token ?? cli.terminal.env.MUSTER_ENROL_TOKEN);
-  if (token) return token;
-  throw usage(
-    'this machine is not enrolled yet: make a token with "muster nodes token" and give it with --token-file',
-  );
+function tokenOf(cli: Cli, flags: AgentFlags): string | null {
+  if (flags.tokenFile) return readTokenFile(flags.tokenFile);
+  return flags.token ?? cli.terminal.env.MUSTER_ENROL_TOKEN ?? null;
 }

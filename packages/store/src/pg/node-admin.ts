@@ -122,11 +122,12 @@ export async function drain(
 export async function removeNode(
   database: Database,
   id: NodeId,
-): Promise<Outcome<null, 'not-found' | 'in-use'>> {
+): Promise<Outcome<null, 'not-found' | 'in-use' | 'takes-work'>> {
   return decide(database, async (tx) => {
     const node = (await lockNodes(tx, [id])).get(id);
     if (!node || node.state.state === 'removed') return 'not-found';
     if (node.runs > 0) return 'in-use';
+    if (node.state.state === 'ready' && node.drain === null) return 'takes-work';
     await leaveNodes(tx, [node], () => ({ kind: 'remove', nowMs: tx.nowMs }));
     return null;
   });

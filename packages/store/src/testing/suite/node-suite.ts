@@ -354,6 +354,21 @@ export function nodeSuite(harness: Harness): void {
     ]);
   });
 
+  test('a node that takes work is not removed: it is drained first, or its agent stopped', async () => {
+    const store = await harness.store();
+    const [drained, silent] = [await joinNode(store), await joinNode(store)];
+    for (const { node } of [drained, silent])
+      expect(await store.removeNode(node, 'ada')).toEqual({ outcome: 'refused', refusal: 'takes-work' });
+    await store.drain(drained.node, { by: 'ada', reason: 'old' }, 'ada');
+    await store.silence(silent);
+    for (const { node } of [drained, silent])
+      expect(await store.removeNode(node, 'ada')).toMatchObject({ outcome: 'committed' });
+    expect(await store.renew({ ...drained, keys: [] })).toEqual({
+      outcome: 'refused',
+      refusal: 'stale-session',
+    });
+  });
+
   test('an operator’s word ends what ran on a node that does not speak', async () => {
     const store = await harness.store();
     const node = await joinNode(store);
