@@ -2,11 +2,12 @@
 // its node was removed. Losing the server, the supervisor or this process itself all lead back here: look at what there is,
 // tell it, go on.
 import { setTimeout as pause } from 'node:timers/promises';
+import type { SecureContext } from 'node:tls';
 import { protocolVersion, type ServerMessage } from '@muster/model';
 import { Connection } from './connection.ts';
 import { type Discovered, discover } from './discover/inventory.ts';
 import { Slots } from './discover/slots.ts';
-import { readCa, serverUrl } from './enrol.ts';
+import { serverUrl } from './enrol.ts';
 import { keepHouse } from './housekeeping.ts';
 import { type Identity, readIdentity, signHello } from './identity.ts';
 import { type AgentOptions, defaultKeepOutput } from './options.ts';
@@ -19,6 +20,7 @@ import { SupervisorLink, type SupervisorState } from './supervisor-link.ts';
 import { TaskBook } from './task-book.ts';
 import { type Specs, taskSpecs } from './task-spec.ts';
 import { localUsers } from './task-user.ts';
+import { readCaFile, trust } from './trust.ts';
 import { agentVersion } from './version.ts';
 
 export interface AgentHandle {
@@ -43,7 +45,7 @@ export async function runAgent(options: AgentOptions): Promise<AgentHandle> {
   const identity = readIdentity(dir);
   // Said now, not at the first attempt to connect.
   for (const server of serversOf(options)) serverUrl(server, '/');
-  readCa(options.caFile);
+  if (options.caFile !== undefined) readCaFile(options.caFile);
   const unlock = lockStateDir(dir);
   try {
     const agent = new Agent(options, dir, identity);
@@ -194,9 +196,9 @@ class Agent {
   /** Resolves, with the reason, when the connection is over. */
   #connectOnce(): Promise<string> {
     const url = serverUrl(this.#server(), '/v1/agents/connect', true);
-    let ca: Buffer | undefined;
+    let secureContext: SecureContext | undefined;
     try {
-      ca = readCa(this.#options.caFile);
+      if (url.protocol === 'wss:') secureContext = trust(this.#options.caFile);
     } catch (error) {
       // It was readable when we started: somebody is replacing it.
       this.#tellTrouble((error as Error).message);
@@ -204,7 +206,7 @@ class Agent {
     }
     return new Promise((resolve) => {
       let session: Session | null = null;
-      const connection = new Connection(url, ca, {
+      const connection = new Connection(url, secureContext, {
         message: (message) => {
           if (session) return session.handle(message);
           session = this.#greet(connection, message);

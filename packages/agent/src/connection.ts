@@ -1,9 +1,11 @@
 // One WebSocket to a server: messages are numbered both ways, and a gap, a repeat or nonsense ends it. What the messages
 // mean is the session's business.
+import type { SecureContext } from 'node:tls';
 import type { AgentMessage, ServerMessage } from '@muster/model';
 import { maxMessageBytes } from '@muster/model';
 import { WebSocket } from 'ws';
 import { readServerMessage } from './server-message.ts';
+import { whyNoConnection } from './trust.ts';
 
 export type Unnumbered = AgentMessage extends infer M
   ? M extends { n: number }
@@ -26,16 +28,16 @@ export class Connection {
   #received = 0;
   #over = false;
 
-  constructor(url: URL, ca: Buffer | undefined, hooks: ConnectionHooks) {
+  constructor(url: URL, secureContext: SecureContext | undefined, hooks: ConnectionHooks) {
     this.#hooks = hooks;
     this.#socket = new WebSocket(url, {
       handshakeTimeout: openWithinMs,
       maxPayload: maxMessageBytes,
       perMessageDeflate: false,
-      ...(ca ? { ca } : {}),
+      ...(secureContext ? { secureContext } : {}),
     });
     this.#socket.on('message', (data, isBinary) => this.#receive(String(data), isBinary));
-    this.#socket.on('error', (error) => this.end(error.message));
+    this.#socket.on('error', (error) => this.end(whyNoConnection(error)));
     this.#socket.on('close', (code, reason) =>
       this.end(`closed with ${code}${reason.length > 0 ? ` (${reason})` : ''}`),
     );

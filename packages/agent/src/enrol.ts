@@ -1,12 +1,13 @@
 // Enrolment: the node makes its own key, shows the server a one-time token and the public half, and is given its id. The
 // private half never leaves this machine.
-import { readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import { clip, isId, isName, type NodeId, nameRule, OperationalError } from '@muster/model';
 import { freshKeys, hasIdentity, readIdentity, tokenHash, writeIdentity } from './identity.ts';
 import { openStateDir } from './state-dir.ts';
+import { trust, whyNoConnection } from './trust.ts';
 
 export interface EnrolOptions {
   readonly server: string;
@@ -92,15 +93,6 @@ export function serverUrl(server: string, path: string, socket = false): URL {
   return url;
 }
 
-export function readCa(caFile: string | undefined): Buffer | undefined {
-  if (caFile === undefined) return undefined;
-  try {
-    return readFileSync(caFile);
-  } catch (cause) {
-    throw new OperationalError('unavailable', `the certificate file ${caFile} cannot be read`, { cause });
-  }
-}
-
 interface Answer {
   readonly status: number;
   readonly body: unknown;
@@ -110,35 +102,31 @@ const answerWithinMs = 30_000;
 const longestAnswer = 1024 * 1024;
 
 function postJson(url: URL, body: object, caFile: string | undefined): Promise<Answer> {
-  const ca = readCa(caFile);
+  const isSecure = url.protocol === 'https:';
+  const secure = isSecure || caFile !== undefined ? { secureContext: trust(caFile) } : {};
   const text = JSON.stringify(body);
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const send = isSecure ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
     const fail = (cause: Error): void => {
-      const { code = '', message } = cause as NodeJS.ErrnoException;
-      const why = /CERT|UNABLE_TO_VERIFY/.test(code)
-        ? `its certificate is not trusted (${code}); give the certificate of its authority with --ca-file`
-        : message;
-      reject(new OperationalError('unavailable', `cannot reach ${url.origin}: ${why}`, { cause }));
+      const message = `cannot reach ${url.origin}: ${whyNoConnection(cause)}`;
+      reject(new OperationalError('unavailable', message, { cause }));
     };
-    const request = send(
-      url,
-      { method: 'POST', headers, timeout: answerWithinMs, ...(ca ? { ca } : {}) },
-      (response) => {
-        const chunks: Buffer[] = [];
-        let length = 0;
-        response.on('data', (chunk: Buffer) => {
-          chunks.push(chunk);
-          length += chunk.length;
-          if (length > longestAnswer) request.destroy(new Error('the answer is too long'));
-        });
-        response.on('error', fail);
-        response.on('end', () => {
-          resolve({ status: response.statusCode ?? 0, body: parsed(Buffer.concat(chunks).toString()) });
-        });
-      },
-    );
+    // An agent of its own: a shared one may have a connection left that was trusted for another file.
+    const options = { method: 'POST', headers, timeout: answerWithinMs, agent: false as const, ...secure };
+    const request = send(url, options, (response) => {
+      const chunks: Buffer[] = [];
+      let length = 0;
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        length += chunk.length;
+        if (length > longestAnswer) request.destroy(new Error('the answer is too long'));
+      });
+      response.on('error', fail);
+      response.on('end', () => {
+        resolve({ status: response.statusCode ?? 0, body: parsed(Buffer.concat(chunks).toString()) });
+      });
+    });
     request.on('timeout', () => request.destroy(new Error('no answer in time')));
     request.on('error', fail);
     request.end(text);

@@ -18,7 +18,7 @@ export interface AgentOptions {
   /** The agent's own directory: key, journal, output and scratch directories. */
   readonly dir: string;
   readonly log: Logger;
-  /** PEM file of the authority that signed the server's certificate, when the system does not know it. */
+  /** PEM file of the authority that signed the server's certificate, when neither Node nor the system knows it. */
   readonly caFile?: string | undefined;
   readonly devices?: readonly DeclaredDevices[] | undefined;
   readonly cpuMilli?: number | undefined;

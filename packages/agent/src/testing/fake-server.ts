@@ -2,6 +2,7 @@
 // and remembers everything. What it does not do on its own, a test makes it do.
 import { createPublicKey, verify } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import {
   type AgentMessage,
@@ -24,7 +25,7 @@ type Message<T extends AgentMessage['type']> = Extract<AgentMessage, { type: T }
 type Unnumbered = ServerMessage extends infer M ? (M extends { n: number } ? Omit<M, 'n'> : never) : never;
 
 export class FakeServer {
-  #http = createServer();
+  #http: ReturnType<typeof createServer> | ReturnType<typeof createTlsServer> = createServer();
   #sockets = new WebSocketServer({ noServer: true });
   readonly got: AgentMessage[] = [];
   readonly observed: Observation[] = [];
@@ -46,11 +47,13 @@ export class FakeServer {
   connections = 0;
   url = '';
 
-  async listen(port = 0): Promise<void> {
-    this.#http = createServer((request, response) => void this.#enrol(request, response));
+  async listen(port = 0, tls?: { readonly cert: string; readonly key: string }): Promise<void> {
+    const answer = (request: IncomingMessage, response: ServerResponse) =>
+      void this.#enrol(request, response);
+    this.#http = tls ? createTlsServer(tls, answer) : createServer(answer);
     this.#sockets = new WebSocketServer({ server: this.#http, path: '/v1/agents/connect' });
     await new Promise<void>((resolve) => this.#http.listen(port, '127.0.0.1', resolve));
-    this.url = `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`;
+    this.url = `${tls ? 'https' : 'http'}://127.0.0.1:${(this.#http.address() as AddressInfo).port}`;
     this.#sockets.on('connection', (socket) => this.#accept(socket));
   }
 

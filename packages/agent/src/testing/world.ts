@@ -19,7 +19,7 @@ export interface World {
   readonly node: string;
   agent(options?: Partial<AgentOptions>): Promise<AgentHandle>;
   /** The same in a process of its own; welcomed when this resolves. */
-  process(options?: Partial<AgentOptions>, uid?: number): Promise<ChildProcess>;
+  process(options?: Partial<AgentOptions>, uid?: number, env?: NodeJS.ProcessEnv): Promise<ChildProcess>;
   supervisor(): SupervisorFile;
   /** Ends everything; afterwards nothing of the tasks may live. */
   clean(): Promise<void>;
@@ -27,11 +27,18 @@ export interface World {
 
 const mainPath = fileURLToPath(new URL('./agent-main.ts', import.meta.url));
 
-export async function makeWorld(): Promise<World> {
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  readonly caFile: string;
+}
+
+export async function makeWorld(tls?: TlsFiles): Promise<World> {
   const server = new FakeServer();
-  await server.listen();
+  await server.listen(0, tls);
   const dir = mkdtempSync(join(tmpdir(), 'muster-agent-'));
-  const { node } = await enrolAgent({ server: server.url, token: server.token, name: 'n1', dir });
+  const { url, token } = server;
+  const { node } = await enrolAgent({ server: url, token, name: 'n1', dir, caFile: tls?.caFile });
   const log: string[] = [];
   const agents: AgentHandle[] = [];
   const processes: ChildProcess[] = [];
@@ -54,12 +61,13 @@ export async function makeWorld(): Promise<World> {
       agents.push(handle);
       return handle;
     },
-    async process(options = {}, uid) {
+    async process(options = {}, uid, env = {}) {
       if (uid !== undefined) execFileSync('chown', ['-R', String(uid), dir]);
       const before = server.connections;
       const all = { server: server.url, dir, cgroups: false, ...options };
       const child = spawn(process.execPath, [mainPath, JSON.stringify(all)], {
         stdio: ['ignore', 'pipe', 2],
+        env: { ...process.env, ...env },
         ...(uid === undefined ? {} : { uid, gid: uid }),
       });
       child.stdout?.on('data', (chunk) => log.push(String(chunk)));

@@ -55,7 +55,7 @@ export function agentCommand(cli: Cli): Command {
     .option('--user-map <submitter=user>', 'local user for one submitter; several times', collect)
     .option(
       '--ca-file <file>',
-      "certificate of the authority that signed the server's, when the system does not know it",
+      "certificate of the authority that signed the server's, when the system does not know it (or MUSTER_CA_FILE)",
     )
     .option('--no-cgroups', 'leave control groups alone')
     .addOption(new Option('--log-level <level>', 'how much to log').choices([...logLevels]))

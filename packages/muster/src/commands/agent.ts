@@ -26,7 +26,8 @@ export async function agent(cli: Cli, flags: AgentFlags): Promise<void> {
   const ports = flags.ports === undefined ? undefined : portsOf(flags.ports);
   const userMap = flags.userMap === undefined ? undefined : pairsOf('--user-map', flags.userMap);
   const log = streamLog(cli.terminal.stdout, (flags.logLevel ?? 'info') as LogLevel);
-  const { address, caFile, cgroups, taskUser } = flags;
+  const { address, cgroups, taskUser } = flags;
+  const caFile = caFileOf(cli, flags);
   const otherServers = flags.server?.slice(1);
   const options = { ...machine, dir, log, otherServers, ports, userMap, address, caFile, cgroups, taskUser };
   const stopped = untilStopped(cli, 'muster: stopping at once');
@@ -63,7 +64,7 @@ async function enrolled(cli: Cli, flags: AgentFlags, dir: string, log: Logger): 
     );
   const server = flags.server?.[0];
   if (server === undefined) throw usage('--server is needed for the first start');
-  await enrolAgent({ server, token, name: flags.name ?? nodeName(), dir, caFile: flags.caFile });
+  await enrolAgent({ server, token, name: flags.name ?? nodeName(), dir, caFile: caFileOf(cli, flags) });
   return readIdentity(openStateDir(dir));
 }
 
@@ -78,7 +79,7 @@ async function enrolledAgain(cli: Cli, flags: AgentFlags, dir: string, before: I
     const token = tokenOf(cli, flags);
     if (token === null || tokenHash(token) === before.tokenHash)
       throw usage('there is no new enrolment token');
-    await enrolAgent({ server, token, name, dir, caFile: flags.caFile, again: true });
+    await enrolAgent({ server, token, name, dir, caFile: caFileOf(cli, flags), again: true });
   } catch (error) {
     // A server that is away is another matter: trying again helps.
     const isTokens =
@@ -101,6 +102,11 @@ function identityIn(dir: string): Identity | null {
     if (error instanceof OperationalError && error.code === 'not-found') return null;
     throw error;
   }
+}
+
+/** As for every other command. */
+function caFileOf(cli: Cli, flags: AgentFlags): string | undefined {
+  return flags.caFile ?? (cli.terminal.env.MUSTER_CA_FILE || undefined);
 }
 
 function tokenOf(cli: Cli, flags: AgentFlags): string | null {
