@@ -6,6 +6,7 @@ import type { JobId } from '@muster/model';
 import type { Store } from '@muster/store';
 import type { Explained } from './control-plane.ts';
 import { type CycleReport, catchUp, cycle, LogGap } from './cycle.ts';
+import { Life } from './life.ts';
 import { type Loop, startLoop } from './loop.ts';
 import type { World } from './world.ts';
 
@@ -40,6 +41,7 @@ const fruitlessCyclesMax = 5;
 export async function startBrain({ world, store, load, onBug }: BrainDeps): Promise<Brain> {
   let engine: Engine = load(await store.loadEngine());
   let epoch: number | null = null;
+  const life = new Life();
   let lastNowMs = 0;
   let fruitless = 0;
   let status = { cycles: 0, placements: 0, lastCycleMs: null as number | null };
@@ -59,7 +61,7 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
 
   async function decide(leading: number): Promise<number> {
     const startedMs = world.clock.monotonicMs();
-    const report = await cycle({ epoch: leading, engine, store, lastNowMs });
+    const report = await cycle({ epoch: leading, engine, life, store, lastNowMs });
     const value = report.committed?.outcome === 'committed' ? report.committed.value : null;
     const applied = value?.applied.length ?? 0;
     lastNowMs = report.plan.nowMs;
@@ -89,6 +91,7 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
 
   async function rebuild(): Promise<void> {
     engine = load(await store.loadEngine());
+    life.end(engine);
     fruitless = 0;
   }
 

@@ -2,11 +2,14 @@
 import type { Engine } from '@muster/engine';
 import type { Plan } from '@muster/model';
 import type { Outcome, PlanCommitted, Store } from '@muster/store';
+import type { Life } from './life.ts';
 
 export interface CycleDeps {
   /** The epoch this server leads with, as its last lease renewal proved; every write re-checks it in the database. */
   readonly epoch: number;
   readonly engine: Engine;
+  /** What the decision log needs beside the plan. */
+  readonly life: Life;
   readonly store: Pick<Store, 'eventsSince' | 'nowMs' | 'commitPlan'>;
   /** Time of the last decision: time never goes back, across leaders either. */
   readonly lastNowMs: number;
@@ -18,14 +21,16 @@ export interface CycleReport {
   readonly committed: Outcome<PlanCommitted, 'stale-epoch' | 'stale-policy'> | null;
 }
 
-export async function cycle({ epoch, engine, store, lastNowMs }: CycleDeps): Promise<CycleReport> {
+export async function cycle({ epoch, engine, life, store, lastNowMs }: CycleDeps): Promise<CycleReport> {
   // 1. Bring the engine up to the log: only what changed since the last cycle.
   const [nowMs] = await Promise.all([store.nowMs(), catchUp(engine, store)]);
   // 2. Decide. Pure, synchronous, deterministic; changes nothing. With nothing to do it costs next to nothing.
+  life.enter(epoch, engine, nowMs);
   const plan = engine.decide(Math.max(lastNowMs, nowMs));
-  if (plan.units.length === 0 && plan.verdicts.length === 0) return { plan, committed: null };
+  const empty = plan.units.length === 0 && plan.verdicts.length === 0;
+  if (empty && life.quiet(plan) === 'leave') return { plan, committed: null };
   // 3. Commit: epoch, versions and capacity are checked again in one transaction, and the outbox rows are written with it.
-  const committed = await store.commitPlan(epoch, plan);
+  const committed = await life.commit(engine, (trace) => store.commitPlan(epoch, plan, trace));
   // 4. Dispatch reads the outbox in its own loop, at least once, keyed; what was committed comes back as events.
   return { plan, committed };
 }

@@ -6,6 +6,7 @@ export * from './expire.ts';
 
 export * from './host/start.ts';
 export * from './leader.ts';
+export * from './life.ts';
 export * from './mass-silence.ts';
 export * from './observe.ts';
 export * from './retention.ts';

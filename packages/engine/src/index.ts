@@ -1,4 +1,5 @@
 export * from './engine.ts';
 export { loadEngine } from './load.ts';
 export { decideAgain, type ReplayInput } from './replay.ts';
+export { encodeRows, RowsReader } from './snapshot.ts';
 export { engineVersion } from './version.ts';

@@ -8,6 +8,8 @@
 // Decisions (commitPlan, expire, freeze, retain) carry an epoch that is checked inside the write. Everything else may come
 // from any server and is guarded by row state, version and session.
 import type {
+  Decision,
+  DecisionTrace,
   Drain,
   EngineRows,
   Inventory,
@@ -72,8 +74,22 @@ export interface Store {
   ): Promise<Outcome<JobState, ChangeRefusal | JobRefusal>>;
 
   // Decisions (leader) -----------------------------------------------------------------------------------------
-  /** Unit by unit: each is applied whole or dropped with a reason that becomes an event. */
-  commitPlan(epoch: number, plan: Plan): Promise<Outcome<PlanCommitted, 'stale-epoch' | 'stale-policy'>>;
+  /**
+   * Unit by unit: each is applied whole or dropped with a reason that becomes an event. The decision is logged with it;
+   * without a trace it cannot be replayed.
+   */
+  commitPlan(
+    epoch: number,
+    plan: Plan,
+    trace?: DecisionTrace,
+  ): Promise<Outcome<PlanCommitted, 'stale-epoch' | 'stale-policy'>>;
+  /** Keeps the pieces of a snapshot at a sequence; nothing is kept of one that is larger, compressed, than `bytesMax`. Null: it is there already. */
+  saveSnapshot(
+    epoch: number,
+    sequence: number,
+    pieces: Iterable<string>,
+    bytesMax: number,
+  ): Promise<Outcome<SnapshotRow | null, 'stale-epoch' | 'too-large'>>;
   /** Ends the tasks whose node did not renew; re-checks database time and the renewal counter under the node's lock. */
   expire(epoch: number, items: readonly ExpireItem[]): Promise<Outcome<readonly NodeId[], 'stale-epoch'>>;
   /** Marks nodes whose beat is overdue by database time as silent, and their runs unknown. */
@@ -137,6 +153,11 @@ export interface Store {
   /** Calls back soon after events are committed by anyone; only a hint. Returns its end. */
   onEvents(hint: () => void): () => void;
   loadEngine(): Promise<EngineRows>;
+  /** Committed decisions that can be replayed, in the order of their commits. */
+  decisions(query: DecisionQuery): Promise<readonly Decision[]>;
+  /** Oldest first. Every event after the oldest one is still in the log. */
+  snapshots(): Promise<readonly SnapshotRow[]>;
+  snapshotPieces(sequence: number): AsyncIterable<string>;
 
   // Reading for people -----------------------------------------------------------------------------------------
   job(job: JobId): Promise<JobRow | null>;
@@ -315,11 +336,26 @@ export interface Freeze {
 export interface Retention {
   /** Ended jobs older than this go, with their runs, tasks and keys (keys live at least 7 days). */
   readonly jobsMs: number;
-  /** Event partitions wholly older than this go. */
+  /** Event partitions wholly older than this go, once a snapshot stands at or after their last event; decisions too. */
   readonly eventsMs: number;
   readonly auditMs: number;
   /** At most this many jobs a call. */
   readonly limit: number;
+}
+
+export interface DecisionQuery {
+  /** Only those with a larger id. */
+  readonly after: number;
+  /** Only those made at this sequence or later. */
+  readonly fromSequence: number;
+  readonly limit: number;
+}
+
+export interface SnapshotRow {
+  readonly sequence: number;
+  readonly atMs: number;
+  /** Compressed. */
+  readonly bytes: number;
 }
 
 export interface Retained {

@@ -80,7 +80,7 @@ onEveryServer((server) => {
     expect(hints).toBe(before);
   });
 
-  test('partitions are made ahead, crossed without a gap, and dropped when they are old', async () => {
+  test('partitions are made ahead, crossed without a gap, and dropped when they are old and a snapshot stands behind them', async () => {
     const url = await server().database();
     const store = await server().store({ url, partitionRows: 10 });
     const epoch = await lead(store);
@@ -88,8 +88,16 @@ onEveryServer((server) => {
     const sequences = (await store.eventsSince(0, 1000)).map((event) => event.sequence);
     expect(sequences).toEqual(Array.from({ length: 96 }, (_, i) => i + 1));
     await sleep(5);
-    const retained = await store.retain(epoch, { jobsMs: 1e9, eventsMs: 1, auditMs: 1e9, limit: 10 });
-    expect(retained).toMatchObject({ value: { eventPartitions: 9 } });
+    const retain = () => store.retain(epoch, { jobsMs: 1e9, eventsMs: 1, auditMs: 1e9, limit: 10 });
+    expect(await retain()).toMatchObject({ value: { eventPartitions: 0 } });
+    for (const sequence of [5, 38, 39]) await store.saveSnapshot(epoch, sequence, ['{}'], 1000);
+    // What the oldest snapshot goes on with is kept: 40 and later, after the one at 39.
+    expect(await retain()).toMatchObject({ value: { eventPartitions: 4 } });
+    expect(await store.head()).toMatchObject({ first: 40 });
+    expect((await store.snapshots()).map(({ sequence }) => sequence)).toEqual([39]);
+    await store.saveSnapshot(epoch, 96, ['{}'], 1000);
+    expect(await retain()).toMatchObject({ value: { eventPartitions: 5 } });
+    expect((await store.snapshots()).map(({ sequence }) => sequence)).toEqual([96]);
     expect(await store.head()).toMatchObject({ sequence: 96, first: 90 });
     expect((await store.eventsSince(0, 1000)).map((event) => event.sequence)).toEqual([
       90, 91, 92, 93, 94, 95, 96,

@@ -11,6 +11,7 @@ import { type AuditCheck, audit, auditSince, verifyAudit } from './pg/audit.ts';
 import { changeJob } from './pg/cancel.ts';
 import { commitOutboxDone } from './pg/close-outbox.ts';
 import { commitPlan } from './pg/commit-plan.ts';
+import { decisions } from './pg/decisions.ts';
 import { hello } from './pg/hello.ts';
 import * as identity from './pg/identity.ts';
 import * as leadership from './pg/leadership.ts';
@@ -22,6 +23,7 @@ import * as log from './pg/read-log.ts';
 import * as nodeReads from './pg/read-nodes.ts';
 import { commitRenewals } from './pg/renew.ts';
 import { retain } from './pg/retain.ts';
+import { saveSnapshot, snapshotPieces, snapshots } from './pg/snapshots.ts';
 import { strike } from './pg/strikes.ts';
 import { commitSubmits, type SubmitOutcome } from './pg/submit.ts';
 import { outboxTaker } from './pg/take-outbox.ts';
@@ -120,7 +122,9 @@ function storeOn(database: Database, hints: Hints): PgStore {
       known(changeJob(database, 'cancel', job, by, versions)) as ReturnType<Store['cancel']>,
     hold: (job, by, versions) => known(changeJob(database, 'hold', job, by, versions)),
     release: (job, by, versions) => known(changeJob(database, 'release', job, by, versions)),
-    commitPlan: (epoch, plan) => known(commitPlan(database, epoch, plan)),
+    commitPlan: (epoch, plan, trace) => known(commitPlan(database, epoch, plan, trace ?? null)),
+    saveSnapshot: (epoch, sequence, pieces, bytesMax) =>
+      known(saveSnapshot(database, epoch, sequence, pieces, bytesMax)),
     expire: (epoch, items) => known(liveness.expire(database, epoch, items)),
     silenceOverdue: (epoch) => known(liveness.silenceOverdue(database, epoch)),
     freeze: (epoch, freeze) => known(admin.freeze(database, epoch, freeze)),
@@ -166,6 +170,9 @@ function storeOn(database: Database, hints: Hints): PgStore {
     head: () => log.head(database),
     onEvents: (hint) => hints.on(hint),
     loadEngine: () => log.loadEngine(database),
+    decisions: (query) => decisions(database, query),
+    snapshots: () => snapshots(database),
+    snapshotPieces: (sequence) => snapshotPieces(database, sequence),
     job: (job) => jobReads.job(database, job),
     jobs: (query) => jobReads.jobs(database, query),
     jobByKey: (project, principal, key) => jobReads.jobByKey(database, project, principal, key),

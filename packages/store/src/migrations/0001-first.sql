@@ -215,9 +215,30 @@ CREATE TABLE decision (
   engine_version text NOT NULL,
   plan_hash text NOT NULL,
   units integer NOT NULL,
+  verdicts integer NOT NULL,
   applied integer NOT NULL,
+  -- Which life of an engine it came from, its turn there, and the decides before it that gave nothing to commit, as
+  -- [[sequence, ms], ...], each less the one before; null for a decision that was not made to be replayed.
+  life integer,
+  turn integer,
+  quiet json,
   committed_ms bigint NOT NULL
 );
+CREATE INDEX decision_sequence ON decision (sequence, id);
+
+-- What an engine is loaded from, as it was: where a replay starts. Retention keeps every event after the oldest.
+CREATE TABLE snapshot (
+  sequence bigint PRIMARY KEY,
+  at_ms bigint NOT NULL,
+  bytes bigint NOT NULL
+);
+CREATE TABLE snapshot_part (
+  sequence bigint NOT NULL REFERENCES snapshot ON DELETE CASCADE,
+  part integer NOT NULL,
+  data bytea NOT NULL,
+  PRIMARY KEY (sequence, part)
+);
+ALTER TABLE snapshot_part ALTER data SET STORAGE EXTERNAL;
 
 -- Log ------------------------------------------------------------------------------------------------------------
 

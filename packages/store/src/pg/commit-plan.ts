@@ -1,7 +1,7 @@
 // commitPlan: the one way from decision to fact. It proves the epoch by holding the leader's row, checks the policy version, locks jobs and nodes
 // in id order, applies each unit whole or drops it with a reason, and writes runs, tasks, capacity, start rows,
 // verdicts, the decision and the events in one transaction: a handful of statements, however many units.
-import type { NodeId, Plan, PlanUnit, RunId, StartUnit, UnitRefusal } from '@muster/model';
+import type { DecisionTrace, NodeId, Plan, PlanUnit, RunId, StartUnit, UnitRefusal } from '@muster/model';
 import type { Outcome, PlanCommitted } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { claimJob, unclaimJob } from '../rules/claim-rules.ts';
@@ -10,19 +10,25 @@ import { type NodeRoom, placesOf, takeRoom, unitRefusal } from '../rules/plan-ru
 import { Changes, type JobRecord, type RunRecord } from '../rules/records.ts';
 import { applyChanges } from './apply.ts';
 import { arrayText, changeCapacity, deltasOf } from './capacity.ts';
+import { writeDecision } from './decisions.ts';
 import { entryHash } from './entries.ts';
 import { loadRuns, lockJobs } from './load.ts';
 
 type Refusal = 'stale-epoch' | 'stale-policy';
 type Judged = Outcome<PlanCommitted, Refusal>;
 
-export async function commitPlan(database: Database, epoch: number, plan: Plan): Promise<Judged> {
+export async function commitPlan(
+  database: Database,
+  epoch: number,
+  plan: Plan,
+  trace: DecisionTrace | null,
+): Promise<Judged> {
   const { value, sequence } = await database.write<PlanCommitted | Refusal>(
     async (tx) => {
       if (tx.epoch !== epoch) return 'stale-epoch';
       const [policy] = await tx.query<{ version: number }>(policyVersion);
       if (policy?.version !== plan.policyVersion) return 'stale-policy';
-      return applyPlan(tx, plan);
+      return applyPlan(tx, plan, trace);
     },
     { fenced: true },
   );
@@ -33,7 +39,7 @@ export async function commitPlan(database: Database, epoch: number, plan: Plan):
 
 const policyVersion = { name: 'policy-version', text: 'SELECT max(version) AS version FROM policy' };
 
-async function applyPlan(tx: Tx, plan: Plan): Promise<PlanCommitted> {
+async function applyPlan(tx: Tx, plan: Plan, trace: DecisionTrace | null): Promise<PlanCommitted> {
   const victims = plan.units.flatMap((unit) => (unit.kind === 'preempt' ? unit.claim.victims : []));
   const jobs = await lockJobs(
     tx,
@@ -64,7 +70,7 @@ async function applyPlan(tx: Tx, plan: Plan): Promise<PlanCommitted> {
     applyChanges(tx, changes),
     writeRuns(tx, started),
     writeVerdicts(tx, plan),
-    writeDecision(tx, plan, applied.length),
+    writeDecision(tx, plan, trace, applied.length),
   ]);
   const jobsOf = (kind: PlanUnit['kind']) =>
     applied.filter((unit) => unit.kind === kind).map((unit) => unit.job);
@@ -209,7 +215,8 @@ const upsertVerdicts = {
   text: `
 INSERT INTO entry (hash, verdict, seen_ms)
 SELECT hash, verdict::jsonb, $3 FROM unnest($1::uuid[], $2::text[]) AS v (hash, verdict)
-ON CONFLICT (hash) DO UPDATE SET verdict = excluded.verdict, seen_ms = excluded.seen_ms`,
+ON CONFLICT (hash) DO UPDATE SET verdict = excluded.verdict, seen_ms = excluded.seen_ms
+WHERE entry.verdict IS DISTINCT FROM excluded.verdict`,
 };
 
 async function writeVerdicts(tx: Tx, { verdicts }: Plan): Promise<void> {
@@ -218,26 +225,4 @@ async function writeVerdicts(tx: Tx, { verdicts }: Plan): Promise<void> {
   const byHash = new Map(verdicts.map(({ entry, verdict }) => [entryHash(entry), JSON.stringify(verdict)]));
   const rows = [...byHash].sort(([a], [b]) => (a < b ? -1 : 1));
   await tx.query(upsertVerdicts, [rows.map(([hash]) => hash), rows.map(([, verdict]) => verdict), tx.nowMs]);
-}
-
-const insertDecision = {
-  name: 'insert-decision',
-  text: `
-INSERT INTO decision (epoch, sequence, now_ms, policy_version, engine_version, plan_hash, units, applied, committed_ms)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-};
-
-async function writeDecision(tx: Tx, plan: Plan, applied: number): Promise<void> {
-  const { sequence, nowMs, policyVersion: version, engineVersion, hash, units } = plan;
-  await tx.query(insertDecision, [
-    tx.epoch,
-    sequence,
-    nowMs,
-    version,
-    engineVersion,
-    hash,
-    units.length,
-    applied,
-    tx.nowMs,
-  ]);
 }

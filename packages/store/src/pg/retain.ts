@@ -1,4 +1,5 @@
-// What is old goes: ended jobs with their runs, tasks and keys, whole partitions of the log, audit rows. In
+// What is old goes: ended jobs with their runs, tasks and keys, whole partitions of the log with the snapshots in front of
+// them, audit rows. A partition waits for a snapshot behind it, so that a replay can start at the oldest that is kept. In
 // transactions of their own, each proving the epoch, because together they would hold locks for long.
 import { type JobId, runId } from '@muster/model';
 import type { Outcome, Retained, Retention } from '../contract.ts';
@@ -59,9 +60,19 @@ const oldPartitions = {
   text: `
 SELECT p.first FROM event_partition p, log_head h
 WHERE p.below <= h.sequence AND (SELECT at_ms FROM event WHERE sequence = p.below - 1) < now_ms() - $1::bigint
+  AND EXISTS (SELECT FROM snapshot s WHERE s.sequence >= p.below - 1)
 ORDER BY p.first`,
 };
 const forgetPartition = { name: 'forget-partition', text: 'DELETE FROM event_partition WHERE first = $1' };
+
+// A snapshot whose next event is gone starts no replay. Of those older than two days one a day is enough to start from.
+const deadSnapshots = {
+  name: 'retain-snapshots',
+  text: `
+DELETE FROM snapshot s WHERE s.sequence + 1 < (SELECT min(first) FROM event_partition)
+  OR (s.at_ms < now_ms() - 2 * 86400000
+    AND EXISTS (SELECT FROM snapshot o WHERE o.at_ms / 86400000 = s.at_ms / 86400000 AND o.sequence < s.sequence))`,
+};
 
 async function retainEvents(tx: Tx, { eventsMs }: Retention): Promise<number> {
   const rows = await tx.query<{ first: number }>(oldPartitions, [eventsMs]);
@@ -71,6 +82,7 @@ async function retainEvents(tx: Tx, { eventsMs }: Retention): Promise<number> {
     await tx.query({ name: '', text: `DROP TABLE ${partitionName(first)}` });
     await tx.query(forgetPartition, [first]);
   }
+  await tx.query(deadSnapshots);
   return rows.length;
 }
 

@@ -1,6 +1,7 @@
 // What every store must do, in words. The PostgreSQL store runs it on every server there is, the simulator's in-memory
 // store runs the same.
 import { describe } from 'vitest';
+import { decisionSuite } from './suite/decision-suite.ts';
 import type { Harness } from './suite/harness.ts';
 import { identitySuite } from './suite/identity-suite.ts';
 import { leaderSuite } from './suite/leader-suite.ts';
@@ -17,6 +18,7 @@ export function contractSuite(harness: Harness): void {
   describe('submit', () => submitSuite(harness));
   describe('plans', () => planSuite(harness));
   describe('preemption', () => preemptSuite(harness));
+  describe('decisions and snapshots', () => decisionSuite(harness));
   describe('outbox', () => outboxSuite(harness));
   describe('runs', () => runSuite(harness));
   describe('nodes', () => nodeSuite(harness));

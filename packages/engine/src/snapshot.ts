@@ -1,0 +1,86 @@
+// Rows as text, in pieces: the form in which a snapshot is kept. JSON, because rows gain members with every policy and a
+// second schema would have to follow; a table of rows is written as its keys once and then only values, and what many jobs
+// share (demand, state) once a piece. Measured at 1,000,000 queued jobs and 12,500 nodes, compressed with gzip -1: 18 MB as
+// plain rows, 15 MB in this form (read in half the time), 9 MB as binary columns. Nobody waits for it, so the form that
+// needs no second schema won.
+import { type EngineRows, invariant } from '@muster/model';
+
+type Row = Readonly<Record<string, unknown>>;
+type Table = 'nodes' | 'jobs' | 'runs';
+
+interface Piece {
+  readonly table: Table;
+  readonly keys: readonly string[];
+  readonly shared: Readonly<Record<string, readonly unknown[]>>;
+  readonly rows: readonly (readonly unknown[])[];
+}
+
+const form = 'muster-snapshot-1';
+const pieceRows = { nodes: 1000, jobs: 10_000, runs: 2000 };
+/** Members that are the same in many rows of a table: kept once a piece, and named by number. */
+const sharedKeys: Readonly<Record<Table, readonly string[]>> = {
+  nodes: ['inventory'],
+  jobs: ['demand', 'state'],
+  runs: [],
+};
+
+export function* encodeRows(rows: EngineRows): Generator<string> {
+  const { nodes, jobs, runs, ...head } = rows;
+  yield JSON.stringify({ form, ...head });
+  for (const [table, all] of [['nodes', nodes] as const, ['jobs', jobs] as const, ['runs', runs] as const])
+    for (let at = 0; at < all.length; at += pieceRows[table])
+      yield JSON.stringify(encode(table, all.slice(at, at + pieceRows[table]) as unknown as readonly Row[]));
+}
+
+function encode(table: Table, rows: readonly Row[]): Piece {
+  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const pools = new Map(sharedKeys[table].map((key) => [key, new Pool()]));
+  const values = rows.map((row) => keys.map((key) => pools.get(key)?.numberOf(row[key]) ?? row[key] ?? null));
+  const shared = Object.fromEntries([...pools].map(([key, pool]) => [key, pool.values]));
+  return { table, keys, shared, rows: values };
+}
+
+class Pool {
+  readonly values: unknown[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  numberOf(value: unknown): number {
+    const text = JSON.stringify(value);
+    let number = this.#numbers.get(text);
+    if (number === undefined) {
+      number = this.values.push(value) - 1;
+      this.#numbers.set(text, number);
+    }
+    return number;
+  }
+}
+
+/** Takes the pieces one by one, in order. */
+export class RowsReader {
+  #head: Omit<EngineRows, Table> | null = null;
+  readonly #tables: Record<Table, Row[]> = { nodes: [], jobs: [], runs: [] };
+
+  take(text: string): void {
+    const piece = JSON.parse(text) as Piece;
+    if (this.#head === null) {
+      const { form: written, ...head } = piece as unknown as EngineRows & { readonly form: string };
+      invariant(written === form, `a snapshot of form "${written}" cannot be read by this version`);
+      this.#head = head;
+      return;
+    }
+    const { table, keys, shared, rows } = piece;
+    for (const values of rows) {
+      const row: Record<string, unknown> = {};
+      for (const [i, key] of keys.entries()) {
+        const pool = shared[key];
+        row[key] = pool ? pool[values[i] as number] : values[i];
+      }
+      this.#tables[table].push(row);
+    }
+  }
+
+  rows(): EngineRows {
+    invariant(this.#head, 'a snapshot has a head');
+    return { ...this.#head, ...this.#tables } as unknown as EngineRows;
+  }
+}
