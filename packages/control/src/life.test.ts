@@ -1,5 +1,13 @@
 import { type Engine, loadEngine } from '@muster/engine';
-import { type DecisionTrace, defaultPolicy, type Plan } from '@muster/model';
+import {
+  type DecisionTrace,
+  defaultPolicy,
+  type EngineRows,
+  jobDemand,
+  type LogEvent,
+  type Plan,
+  parseSpec,
+} from '@muster/model';
 import type { Outcome, PlanCommitted } from '@muster/store';
 import { expect, test } from 'vitest';
 import { cycle } from './cycle.ts';
@@ -9,36 +17,24 @@ type Answer = Outcome<PlanCommitted, 'stale-epoch' | 'stale-policy'>;
 
 /** An engine with one job and no nodes: it has one verdict to tell, once a life. */
 function world(answer: () => Answer) {
-  const group = { name: 'main', tasks: 1, cpuMilli: null, memoryMib: null, accelerators: [] };
-  const demand = { groups: [group], constraints: [], capabilities: [], exclusive: false };
-  const engine: Engine = loadEngine({
-    sequence: 1,
-    policyVersion: 1,
-    policy: defaultPolicy,
-    nodes: [],
-    runs: [],
-    jobs: [
-      {
-        job: 'job_1' as never,
-        version: 1,
-        name: 'a',
-        project: 'p',
-        tier: 'standard',
-        priority: 0,
-        demand,
-        submittedMs: 0,
-        submittedSequence: 1,
-        state: {
-          state: 'queued',
-          attempt: 1,
-          sinceMs: 0,
-          notBeforeMs: 0,
-          failures: { user: 0, outOfMemory: 0, infrastructure: 0 },
-          avoid: [],
-        },
-      },
-    ],
-  });
+  const parsed = parseSpec(
+    { command: ['true'] },
+    { project: 'p', tier: 'standard', stopAfterMs: () => null },
+  );
+  if (!parsed.ok) throw new Error('the smallest spec is a spec');
+  const rows = { sequence: 0, policyVersion: 1, policy: defaultPolicy, nodes: [], runs: [], jobs: [] };
+  const engine: Engine = loadEngine(rows as EngineRows);
+  const facts = {
+    job: 'job_1',
+    version: 1,
+    name: 'a',
+    project: 'p',
+    tier: 'standard',
+    priority: 0,
+    submittedMs: 0,
+  };
+  const body = { kind: 'job.submitted', by: 'ada', held: false, ...facts, demand: jobDemand(parsed.spec) };
+  engine.apply({ sequence: 1, atMs: 0, body } as unknown as LogEvent);
   const logged: { verdicts: number; trace: DecisionTrace }[] = [];
   let nowMs = 1000;
   const store = {
@@ -57,7 +53,11 @@ function world(answer: () => Answer) {
   return { logged, step, pass };
 }
 
-const committed: Answer = { outcome: 'committed', sequence: 1, value: { applied: [], dropped: [] } };
+const committed: Answer = {
+  outcome: 'committed',
+  sequence: 1,
+  value: { applied: [], claimed: [], released: [], dropped: [] },
+};
 
 test('what was told in a plan whose commit is refused or unknown is told again, in a new life', async () => {
   const answers: Answer[] = [
