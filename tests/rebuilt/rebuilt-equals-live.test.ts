@@ -3,7 +3,7 @@
 // made again from a snapshot.
 import { catchUp, cycle, Life } from '@muster/control';
 import { decideAgain, type Engine, encodeRows, loadEngine, RowsReader } from '@muster/engine';
-import type { JobId, Observation } from '@muster/model';
+import { type JobId, type Observation, strikeRule } from '@muster/model';
 import { openStore, type Store } from '@muster/store';
 import {
   anInventory,
@@ -110,10 +110,17 @@ class History {
     const at = Math.floor(this.random() * this.nodes.length);
     const node = this.nodes[at] as JoinedNode;
     const how = this.random();
-    if (how < 0.3) await this.store.drain(node.node, { by: 'ada', reason: 'test' }, 'ada');
+    if (how < 0.2) await this.store.drain(node.node, { by: 'ada', reason: 'test' }, 'ada');
+    else if (how < 0.3) await this.strikeOut(node);
     else if (how < 0.6) await this.store.drain(node.node, null, 'ada');
     else if (how < 0.7) await this.store.silence(node);
     else await this.reconnect(at, node);
+  }
+
+  /** Quarantined, or spared. */
+  async strikeOut({ node }: JoinedNode): Promise<void> {
+    const strike = { code: 'bad-message', detail: 'not JSON' } as const;
+    for (let i = 0; i < strikeRule.limit; i++) await this.store.strike(node, strike, strikeRule);
   }
 
   /** Comes back with more or fewer devices than before, still holding what it held. */

@@ -13,7 +13,8 @@
 // 4. `report` carries observations, numbered; the agent keeps each until `reported` acknowledges its number.
 // 5. `read` asks for output bytes; `bytes` answers.
 //
-// Both sides number their messages from 1 on each connection (`n`); a gap or a repeat closes the connection. Versions:
+// Both sides number their messages from 1 on each connection (`n`); a gap or a repeat closes the connection. What a correct
+// agent never sends is a strike against its node (strikes.ts); a `refused` with the code `removed` ends the agent. Versions:
 // `protocol` is the highest both speak; a server takes agents of the neighbouring release.
 import * as z from 'zod';
 import type { NodeId, RunId, ServerId } from './ids.ts';
