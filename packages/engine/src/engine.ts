@@ -1,6 +1,6 @@
 // The engine's one interface. Deterministic: the same events and times give the same plans, byte for byte. `decide` changes
 // nothing; committed plans come back as events.
-import type { EngineRows, JobDemand, JobId, LogEvent, Plan, Verdict } from '@muster/model';
+import type { EngineRows, EventBody, JobDemand, JobId, LogEvent, Plan, Verdict, WhatIf } from '@muster/model';
 
 export interface Engine {
   /** The last event applied. */
@@ -13,6 +13,8 @@ export interface Engine {
   explain(job: JobId, nowMs: number): Verdict | null;
   /** What a job like this would be told if it were submitted now; changes nothing. */
   consider(request: JobRequest, nowMs: number): Verdict;
+  /** What these events would change in what is decided next; changes nothing. Bounded in cycles, not in time. */
+  whatIf(changes: readonly EventBody[], nowMs: number, cyclesMax: number): WhatIf;
   /** An independent copy. */
   fork(): Engine;
   /** Forgets what was told and tried, so that the next plan is that of an engine loaded from these rows: a new life. */

@@ -1,5 +1,5 @@
 // How an engine is made: from rows read in one snapshot, by the same steps that events take. Rebuilt = live.
-import type { EngineRows, JobId, LogEvent, Plan, Verdict } from '@muster/model';
+import type { EngineRows, JobId, LogEvent, Plan, Verdict, WhatIf } from '@muster/model';
 import { apply } from './apply.ts';
 import type { Engine, JobRequest } from './engine.ts';
 import { consider, explain } from './explain.ts';
@@ -9,6 +9,7 @@ import { compareText } from './order.ts';
 import { rowsOf } from './rows.ts';
 import { copyState, emptyState, forget, type State, startRun } from './state.ts';
 import { stateHash } from './state-hash.ts';
+import { whatIf } from './what-if.ts';
 
 export function loadEngine(rows: EngineRows): Engine {
   return engineOf(loadState(rows));
@@ -48,6 +49,7 @@ function engineOf(state: State): Engine {
     decide: (nowMs: number): Plan => decide(state, nowMs),
     explain: (job: JobId, nowMs: number): Verdict | null => explain(state, job, nowMs),
     consider: (request: JobRequest, nowMs: number): Verdict => consider(state, request, nowMs),
+    whatIf: (changes, nowMs, cyclesMax): WhatIf => whatIf(state, changes, nowMs, cyclesMax),
     fork: (): Engine => engineOf(copyState(state)),
     forget: (): void => forget(state),
     rows: (): EngineRows => rowsOf(state),

@@ -31,4 +31,5 @@ export * from './unsupported.ts';
 export * from './usage.ts';
 export * from './verdict.ts';
 export * from './views.ts';
+export * from './what-if.ts';
 export * from './wire.ts';

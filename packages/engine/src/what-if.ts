@@ -1,0 +1,209 @@
+// What if: two copies of the state decide until nothing more happens, one of them after the change; the difference is the
+// answer. Plans are carried out as a store would on a quiet system, where nothing else happens meanwhile: every unit is
+// applied, and a victim ends at once. So the answer is what then happens when the change is really made.
+import {
+  type EventBody,
+  type JobId,
+  type NodeId,
+  type Plan,
+  type PlanUnit,
+  preemptedResult,
+  preemptionsKept,
+  type RunId,
+  type StartUnit,
+  type Verdict,
+  type WhatIf,
+  type WhatIfPreemption,
+  type WhatIfStart,
+  type WhatIfVerdict,
+} from '@muster/model';
+import { apply } from './apply.ts';
+import { decide } from './make-plan.ts';
+import { compareText } from './order.ts';
+import { reasonOf } from './reason.ts';
+import { copyState, forget, type State } from './state.ts';
+
+export function whatIf(
+  state: State,
+  changes: readonly EventBody[],
+  nowMs: number,
+  cyclesMax: number,
+): WhatIf {
+  const without = new Future(copyState(state), nowMs);
+  without.settle(cyclesMax);
+  const withIt = new Future(copyState(state), nowMs);
+  for (const body of changes) withIt.tell(body);
+  withIt.settle(cyclesMax);
+  return {
+    sequence: state.sequence,
+    nowMs,
+    cycles: Math.max(without.cycles, withIt.cycles),
+    settled: without.settled && withIt.settled,
+    ...startsOf(without, withIt),
+    stops: stopsOf(changes),
+    preempts: missing(withIt.preempted, without.preempted),
+    spares: missing(without.preempted, withIt.preempted),
+    verdicts: verdictsOf(without, withIt),
+  };
+}
+
+interface Waiting {
+  first: JobId;
+  jobs: number;
+}
+
+/** One way in which things go on. */
+class Future {
+  readonly state: State;
+  readonly nowMs: number;
+  cycles = 0;
+  settled = false;
+  readonly started = new Map<JobId, WhatIfStart>();
+  readonly preempted = new Map<RunId, WhatIfPreemption>();
+  /** What every entry was last told. */
+  readonly told = new Map<string, Verdict>();
+
+  constructor(state: State, nowMs: number) {
+    this.state = state;
+    this.nowMs = nowMs;
+    // So that every entry is told, and not only those whose reason changes.
+    forget(state);
+  }
+
+  tell(body: EventBody): void {
+    apply(this.state, { sequence: this.state.sequence + 1, atMs: this.nowMs, body });
+  }
+
+  settle(cyclesMax: number): void {
+    while (!this.settled && this.cycles < cyclesMax) {
+      this.cycles++;
+      const plan: Plan = decide(this.state, this.nowMs);
+      for (const { entry, verdict } of plan.verdicts) this.told.set(entry, verdict);
+      for (const unit of plan.units) this.#carryOut(unit);
+      this.settled = plan.units.length === 0;
+    }
+  }
+
+  /** The entries that wait in line; a job in its backoff is in none. */
+  waiting(): Map<string, Waiting> {
+    const { jobs, queue } = this.state;
+    const counts = new Map<number, Waiting>();
+    for (const slot of jobs.slots.values()) {
+      if (!queue.stands(slot)) continue;
+      const found = counts.get(jobs.entry[slot]!);
+      const id = jobs.ids[slot]!;
+      if (!found) counts.set(jobs.entry[slot]!, { first: id, jobs: 1 });
+      else {
+        found.jobs++;
+        if (compareText(id, found.first) < 0) found.first = id;
+      }
+    }
+    const waiting = new Map<string, Waiting>();
+    for (const found of counts.values())
+      waiting.set(queue.keyOf(queue.entryOf(jobs.slotOf(found.first))), found);
+    return waiting;
+  }
+
+  #carryOut(unit: PlanUnit): void {
+    switch (unit.kind) {
+      case 'start':
+        this.#start(unit);
+        break;
+      case 'preempt': {
+        const { job, run, claim, jobVersion } = unit;
+        this.tell({ kind: 'job.claimed', job, version: jobVersion + 1, run, claim });
+        for (const victim of claim.victims) {
+          this.preempted.set(victim.run, { ...victim, by: job });
+          this.#stop(victim.job, victim.run, job);
+        }
+        break;
+      }
+      case 'release': {
+        const { job, jobVersion, reason } = unit;
+        this.tell({ kind: 'job.unclaimed', job, version: jobVersion + 1, reason });
+        break;
+      }
+    }
+  }
+
+  #start(unit: StartUnit): void {
+    const { kind: _, jobVersion, nodeGenerations: __, ...facts } = unit;
+    this.tell({ kind: 'run.planned', epoch: 0, version: jobVersion + 1, ...facts });
+    this.started.set(unit.job, { job: unit.job, nodes: nodesOf(unit) });
+  }
+
+  #stop(job: JobId, run: RunId, by: JobId): void {
+    const { jobs } = this.state;
+    const slot = jobs.slotOf(job);
+    const result = preemptedResult(`preempted for ${by}`);
+    const past = jobs.past(slot);
+    const preempted = [...past.preempted, { atMs: this.nowMs, by }].slice(-preemptionsKept);
+    this.tell({ kind: 'run.ended', run, job, result });
+    this.tell({
+      kind: 'job.requeued',
+      job,
+      version: jobs.version[slot]! + 1,
+      because: result,
+      attempt: jobs.attempt[slot]! + 1,
+      notBeforeMs: 0,
+      ...past,
+      preempted,
+    });
+  }
+}
+
+function nodesOf({ tasks }: StartUnit): NodeId[] {
+  return [...new Set(tasks.map((task) => task.node))];
+}
+
+function startsOf(without: Future, withIt: Future): Pick<WhatIf, 'starts' | 'startsNot' | 'moves'> {
+  const starts: WhatIfStart[] = [];
+  const moves: WhatIf['moves'][number][] = [];
+  for (const start of withIt.started.values()) {
+    const other = without.started.get(start.job);
+    if (!other) starts.push(start);
+    else if (other.nodes.join() !== start.nodes.join())
+      moves.push({ job: start.job, from: other.nodes, to: start.nodes });
+  }
+  const startsNot = [...without.started.values()].filter(({ job }) => !withIt.started.has(job));
+  return { starts: starts.sort(byJob), startsNot: startsNot.sort(byJob), moves: moves.sort(byJob) };
+}
+
+function stopsOf(changes: readonly EventBody[]): WhatIf['stops'] {
+  const requeued = new Set<JobId>();
+  for (const body of changes) if (body.kind === 'job.requeued') requeued.add(body.job);
+  const stops: WhatIf['stops'][number][] = [];
+  for (const body of changes)
+    if (body.kind === 'run.ended')
+      stops.push({ job: body.job, run: body.run, requeued: requeued.has(body.job) });
+  return stops.sort(byJob);
+}
+
+function missing(
+  all: ReadonlyMap<RunId, WhatIfPreemption>,
+  others: ReadonlyMap<RunId, WhatIfPreemption>,
+): WhatIfPreemption[] {
+  return [...all.values()].filter(({ run }) => !others.has(run)).sort(byJob);
+}
+
+function verdictsOf(without: Future, withIt: Future): WhatIfVerdict[] {
+  const before = without.waiting();
+  const found: WhatIfVerdict[] = [];
+  // Of an entry in which nobody waits any more, the starts and stops tell.
+  for (const [entry, { first, jobs }] of withIt.waiting()) {
+    const was = before.has(entry) ? (without.told.get(entry) ?? null) : null;
+    const is = withIt.told.get(entry) ?? null;
+    if (bindingOf(was) === bindingOf(is)) continue;
+    const [project = ''] = entry.split('|');
+    found.push({ project, jobs, job: first, before: was, after: is });
+  }
+  return found.sort(byJob);
+}
+
+function bindingOf(verdict: Verdict | null): string {
+  return verdict ? reasonOf(verdict).binding : '';
+}
+
+function byJob(a: { readonly job: JobId }, b: { readonly job: JobId }): number {
+  return compareText(a.job, b.job);
+}
