@@ -1,19 +1,23 @@
 // `npm run bench -- <name> [--json] [--quick]`. Exit code 0 whatever the figures are; 1 when the measuring itself broke; 2 when
 // it was called wrongly. With --json, one object on stdout and nothing else there; progress goes to stderr.
-import { nearest } from '@muster/model';
+import { CalledWrongly } from './called-wrongly.ts';
 import { createLifetime, type Lifetime } from './lifetime.ts';
+import { type Called, parseOptions, unknownWord, type ValueOption } from './options.ts';
 import { busyShare } from './other-work.ts';
 import { jsonReport, type ToldRow, tableReport } from './report.ts';
 
 export interface BenchOptions {
   /** Fewer repetitions, for a look in less than a minute. */
   readonly quick: boolean;
+  /** The benchmark's own options, by flag. */
+  readonly values: ReadonlyMap<string, string>;
   readonly lifetime: Lifetime;
   readonly progress: (line: string) => void;
 }
 
 interface Bench {
   readonly about: string;
+  readonly options: readonly ValueOption[];
   /** Loaded when asked for, so that listing needs nothing. */
   readonly load: () => Promise<Run>;
 }
@@ -23,40 +27,53 @@ type Run = (options: BenchOptions) => Promise<readonly ToldRow[]>;
 const benches: Readonly<Record<string, Bench>> = {
   control: {
     about: 'the whole control plane: submits, start latency, job throughput, memory, a loaded API',
+    options: [],
     load: async () => (await import('./control/bench-control.ts')).benchControl,
   },
+  openb: {
+    about: "GPU allocation on Alibaba's openb pod lists at 130 % arrived load, beside plain best fit",
+    options: [
+      { flag: '--dir', value: 'DIR', about: 'the folder with the lists; ../shared/traces/openb unless told' },
+    ],
+    load: async () => (await import('./openb/bench-openb.ts')).benchOpenb,
+  },
 };
-const flags = ['--json', '--quick'];
 const tolerableShare = 0.1;
 
 function usage(): string {
-  const lines = Object.entries(benches).map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`);
-  return `npm run bench -- <name> [--json] [--quick]\n\n${lines.join('\n')}`;
-}
-
-function refuse(what: string, given: string, known: readonly string[]): number {
-  const near = nearest(given, known);
-  const hint = near === null ? `there are ${known.join(', ')}` : `did you mean ${near}?`;
-  process.stderr.write(`there is no ${what} "${given}"; ${hint}\n`);
-  return 2;
+  const lines = Object.entries(benches).flatMap(([name, { about, options }]) => [
+    `  ${name.padEnd(10)} ${about}`,
+    ...options.map(
+      ({ flag, value, about: told }) => `${' '.repeat(15)}${`${flag} ${value}`.padEnd(14)} ${told}`,
+    ),
+  ]);
+  return [
+    'npm run bench -- <name> [options]',
+    '',
+    ...lines,
+    '',
+    'All take --json (one object on stdout) and --quick (fewer repetitions). What each row means: packages/bench/README.md',
+  ].join('\n');
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  const names = args.filter((arg) => !arg.startsWith('-'));
-  const unknownFlag = args.find((arg) => arg.startsWith('-') && !flags.includes(arg));
-  if (unknownFlag !== undefined) return refuse('option', unknownFlag, flags);
-  const [name, second] = names;
-  if (name === undefined) {
+  const [name, ...rest] = args;
+  if (name === undefined || name === 'help' || args.includes('--help') || args.includes('-h')) {
     process.stdout.write(`${usage()}\n`);
     return 0;
   }
-  const bench = Object.hasOwn(benches, name) ? benches[name] : undefined;
-  if (!bench) return refuse('benchmark', name, Object.keys(benches));
-  if (second !== undefined) return refuse('argument', second, flags);
-  return measure(name, bench, args.includes('--json'), args.includes('--quick'));
+  try {
+    const bench = Object.hasOwn(benches, name) ? benches[name] : undefined;
+    if (!bench) throw unknownWord('benchmark', name, Object.keys(benches));
+    return await measure(name, bench, parseOptions(rest, bench.options));
+  } catch (error) {
+    if (!(error instanceof CalledWrongly)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return 2;
+  }
 }
 
-async function measure(name: string, bench: Bench, json: boolean, quick: boolean): Promise<number> {
+async function measure(name: string, bench: Bench, { json, quick, values }: Called): Promise<number> {
   const lifetime = createLifetime();
   const startedMs = performance.now();
   const progress = (line: string): void => {
@@ -64,14 +81,15 @@ async function measure(name: string, bench: Bench, json: boolean, quick: boolean
     process.stderr.write(`${seconds} s  ${line}\n`);
   };
   try {
+    const run = await bench.load();
     const busy = await busyShare();
     if (busy > tolerableShare)
       progress(`other work takes ${Math.round(busy * 100)} % of this machine: the figures will be too low`);
-    const run = await bench.load();
-    const rows = await run({ quick, lifetime, progress });
+    const rows = await run({ quick, values, lifetime, progress });
     process.stdout.write(`${json ? jsonReport(name, rows) : tableReport(rows)}\n`);
     return 0;
   } catch (error) {
+    if (error instanceof CalledWrongly) throw error;
     if (lifetime.closing) return 130;
     process.stderr.write(`the measuring broke: ${(error as Error).stack ?? String(error)}\n`);
     return 1;
