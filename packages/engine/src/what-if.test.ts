@@ -34,7 +34,8 @@ function askAndDo(world: World, change: () => void) {
   const started: [JobId, readonly string[]][] = [];
   for (let plan = world.cycle(); plan.units.length > 0; plan = world.cycle())
     for (const unit of plan.units)
-      if (unit.kind === 'start') started.push([unit.job, [...new Set(unit.tasks.map((task) => task.node))]]);
+      if (unit.kind === 'start')
+        started.push([unit.job, [...new Set(unit.tasks.map((task) => world.nodes.get(task.node)!.name))]]);
   return { answer, started: started.sort(), waited };
 }
 
@@ -79,7 +80,7 @@ describe('what if', { timeout }, () => {
     );
     expect(asked).toMatchObject({
       starts: [],
-      startsNot: [{ job: jobId(2), nodes: [nodeId('b')] }],
+      startsNot: [{ job: jobId(2), project: 'research', nodes: ['b'] }],
       stops: [],
       verdicts: [{ job: jobId(2), before: null, after: { reasons: [{ code: 'no-room' }] } }],
     });

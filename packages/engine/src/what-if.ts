@@ -4,7 +4,6 @@
 import {
   type EventBody,
   type JobId,
-  type NodeId,
   type Plan,
   type PlanUnit,
   preemptedResult,
@@ -13,8 +12,10 @@ import {
   type StartUnit,
   type Verdict,
   type WhatIf,
+  type WhatIfMove,
   type WhatIfPreemption,
   type WhatIfStart,
+  type WhatIfStop,
   type WhatIfVerdict,
 } from '@muster/model';
 import { apply } from './apply.ts';
@@ -40,7 +41,7 @@ export function whatIf(
     cycles: Math.max(without.cycles, withIt.cycles),
     settled: without.settled && withIt.settled,
     ...startsOf(without, withIt),
-    stops: stopsOf(changes),
+    stops: stopsOf(state, changes),
     preempts: missing(withIt.preempted, without.preempted),
     spares: missing(without.preempted, withIt.preempted),
     verdicts: verdictsOf(without, withIt),
@@ -113,7 +114,8 @@ class Future {
         const { job, run, claim, jobVersion } = unit;
         this.tell({ kind: 'job.claimed', job, version: jobVersion + 1, run, claim });
         for (const victim of claim.victims) {
-          this.preempted.set(victim.run, { ...victim, by: job });
+          const project = projectOf(this.state, victim.job);
+          this.preempted.set(victim.run, { ...victim, project, by: job });
           this.#stop(victim.job, victim.run, job);
         }
         break;
@@ -129,7 +131,10 @@ class Future {
   #start(unit: StartUnit): void {
     const { kind: _, jobVersion, nodeGenerations: __, ...facts } = unit;
     this.tell({ kind: 'run.planned', epoch: 0, version: jobVersion + 1, ...facts });
-    this.started.set(unit.job, { job: unit.job, nodes: nodesOf(unit) });
+    const nodes = new Set(unit.tasks.map(({ node }) => node));
+    const fleet = this.state.fleets.live;
+    const names = [...nodes].map((node) => fleet.facts[fleet.slotOf(node)]!.name);
+    this.started.set(unit.job, { job: unit.job, project: projectOf(this.state, unit.job), nodes: names });
   }
 
   #stop(job: JobId, run: RunId, by: JobId): void {
@@ -152,30 +157,37 @@ class Future {
   }
 }
 
-function nodesOf({ tasks }: StartUnit): NodeId[] {
-  return [...new Set(tasks.map((task) => task.node))];
+function projectOf({ jobs, queue }: State, job: JobId): string {
+  return projectIn(queue.keyOf(queue.entryOf(jobs.slotOf(job))));
+}
+
+/** A queue entry's key begins with the project, whose name has no bar in it. */
+function projectIn(entry: string): string {
+  return entry.slice(0, entry.indexOf('|'));
 }
 
 function startsOf(without: Future, withIt: Future): Pick<WhatIf, 'starts' | 'startsNot' | 'moves'> {
   const starts: WhatIfStart[] = [];
-  const moves: WhatIf['moves'][number][] = [];
+  const moves: WhatIfMove[] = [];
   for (const start of withIt.started.values()) {
     const other = without.started.get(start.job);
     if (!other) starts.push(start);
     else if (other.nodes.join() !== start.nodes.join())
-      moves.push({ job: start.job, from: other.nodes, to: start.nodes });
+      moves.push({ job: start.job, project: start.project, from: other.nodes, to: start.nodes });
   }
   const startsNot = [...without.started.values()].filter(({ job }) => !withIt.started.has(job));
   return { starts: starts.sort(byJob), startsNot: startsNot.sort(byJob), moves: moves.sort(byJob) };
 }
 
-function stopsOf(changes: readonly EventBody[]): WhatIf['stops'] {
+function stopsOf(state: State, changes: readonly EventBody[]): WhatIfStop[] {
   const requeued = new Set<JobId>();
   for (const body of changes) if (body.kind === 'job.requeued') requeued.add(body.job);
-  const stops: WhatIf['stops'][number][] = [];
-  for (const body of changes)
-    if (body.kind === 'run.ended')
-      stops.push({ job: body.job, run: body.run, requeued: requeued.has(body.job) });
+  const stops: WhatIfStop[] = [];
+  for (const body of changes) {
+    if (body.kind !== 'run.ended') continue;
+    const { job, run } = body;
+    stops.push({ job, project: projectOf(state, job), run, requeued: requeued.has(job) });
+  }
   return stops.sort(byJob);
 }
 
@@ -194,8 +206,7 @@ function verdictsOf(without: Future, withIt: Future): WhatIfVerdict[] {
     const was = before.has(entry) ? (without.told.get(entry) ?? null) : null;
     const is = withIt.told.get(entry) ?? null;
     if (bindingOf(was) === bindingOf(is)) continue;
-    const [project = ''] = entry.split('|');
-    found.push({ project, jobs, job: first, before: was, after: is });
+    found.push({ project: projectIn(entry), jobs, job: first, before: was, after: is });
   }
   return found.sort(byJob);
 }

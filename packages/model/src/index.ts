@@ -19,6 +19,7 @@ export * from './policy.ts';
 export * from './policy-schema.ts';
 export * from './problem.ts';
 export * from './quota.ts';
+export * from './replay.ts';
 export * from './run-state.ts';
 export * from './shell-script.ts';
 export * from './spec.ts';

@@ -1,12 +1,28 @@
 // The answer to "what if": the difference that a change would make to what is decided next, as values. Two copies of one
 // engine decide until nothing more happens, one with the change and one without; what both do is not told.
+import type { JobFacts } from './event.ts';
 import type { JobId, NodeId, RunId } from './ids.ts';
 import type { Right } from './plan.ts';
+import type { Policy } from './policy.ts';
 import type { Verdict } from './verdict.ts';
 
-export interface WhatIfStart {
+export type WhatIfQuestion =
+  | { readonly kind: 'submit'; readonly jobs: readonly JobFacts[] }
+  /** New work is kept off these nodes; what runs there goes on. */
+  | { readonly kind: 'drain'; readonly nodes: readonly NodeId[] }
+  /** These nodes are gone, and what runs there ends. */
+  | { readonly kind: 'lose'; readonly nodes: readonly NodeId[] }
+  | { readonly kind: 'add'; readonly like: NodeId; readonly count: number }
+  | { readonly kind: 'policy'; readonly policy: Policy };
+
+interface OfJob {
   readonly job: JobId;
-  readonly nodes: readonly NodeId[];
+  readonly project: string;
+}
+
+export interface WhatIfStart extends OfJob {
+  /** By name. */
+  readonly nodes: readonly string[];
 }
 
 export interface WhatIf {
@@ -22,13 +38,9 @@ export interface WhatIf {
   /** Jobs that would start without the change and do not with it. */
   readonly startsNot: readonly WhatIfStart[];
   /** Jobs that start either way, on other nodes. */
-  readonly moves: readonly {
-    readonly job: JobId;
-    readonly from: readonly NodeId[];
-    readonly to: readonly NodeId[];
-  }[];
+  readonly moves: readonly WhatIfMove[];
   /** Runs that the change itself ends, and whether their job waits again. */
-  readonly stops: readonly { readonly job: JobId; readonly run: RunId; readonly requeued: boolean }[];
+  readonly stops: readonly WhatIfStop[];
   /** Runs that are stopped for another job with the change and not without it. */
   readonly preempts: readonly WhatIfPreemption[];
   /** Runs that would be stopped for another job without the change and are spared with it. */
@@ -37,19 +49,26 @@ export interface WhatIf {
   readonly verdicts: readonly WhatIfVerdict[];
 }
 
-export interface WhatIfPreemption {
-  readonly job: JobId;
+export interface WhatIfMove extends OfJob {
+  readonly from: readonly string[];
+  readonly to: readonly string[];
+}
+
+export interface WhatIfStop extends OfJob {
+  readonly run: RunId;
+  readonly requeued: boolean;
+}
+
+export interface WhatIfPreemption extends OfJob {
   readonly run: RunId;
   readonly by: JobId;
   readonly right: Right;
 }
 
 /** The reason of jobs that differ in nothing but their place in line, and wait in the end; null when none of them waited or was told. */
-export interface WhatIfVerdict {
-  readonly project: string;
+export interface WhatIfVerdict extends OfJob {
+  /** How many they are; `job` is the first of them. */
   readonly jobs: number;
-  /** The first of them. */
-  readonly job: JobId;
   readonly before: Verdict | null;
   readonly after: Verdict | null;
 }

@@ -155,6 +155,8 @@ export interface Store {
   loadEngine(): Promise<EngineRows>;
   /** Committed decisions that can be replayed, in the order of their commits. */
   decisions(query: DecisionQuery): Promise<readonly Decision[]>;
+  /** The first decision of the life that decided at this sequence, or of the last life before it; null when none is known. */
+  lifeAt(sequence: number): Promise<Decision | null>;
   /** Oldest first. Every event after the oldest one is still in the log. */
   snapshots(): Promise<readonly SnapshotRow[]>;
   snapshotPieces(sequence: number): AsyncIterable<string>;
@@ -348,6 +350,8 @@ export interface DecisionQuery {
   readonly after: number;
   /** Only those made at this sequence or later. */
   readonly fromSequence: number;
+  /** Only those made at this time or later. */
+  readonly fromMs?: number;
   readonly limit: number;
 }
 

@@ -11,7 +11,7 @@ import { type AuditCheck, audit, auditSince, verifyAudit } from './pg/audit.ts';
 import { changeJob } from './pg/cancel.ts';
 import { commitOutboxDone } from './pg/close-outbox.ts';
 import { commitPlan } from './pg/commit-plan.ts';
-import { decisions } from './pg/decisions.ts';
+import { decisions, lifeAt } from './pg/decisions.ts';
 import { hello } from './pg/hello.ts';
 import * as identity from './pg/identity.ts';
 import * as leadership from './pg/leadership.ts';
@@ -171,6 +171,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     onEvents: (hint) => hints.on(hint),
     loadEngine: () => log.loadEngine(database),
     decisions: (query) => decisions(database, query),
+    lifeAt: (sequence) => lifeAt(database, sequence),
     snapshots: () => snapshots(database),
     snapshotPieces: (sequence) => snapshotPieces(database, sequence),
     job: (job) => jobReads.job(database, job),

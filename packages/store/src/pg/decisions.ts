@@ -35,17 +35,32 @@ export async function writeDecision(
   ]);
 }
 
+const columns = `id, epoch, sequence, now_ms AS "nowMs", policy_version AS "policyVersion", engine_version AS "engineVersion",
+  plan_hash AS hash, units, verdicts, applied, life, turn, quiet`;
 const read = {
   name: 'decisions',
   text: `
-SELECT id, epoch, sequence, now_ms AS "nowMs", policy_version AS "policyVersion", engine_version AS "engineVersion",
-  plan_hash AS hash, units, verdicts, applied, life, turn, quiet
-FROM decision WHERE id > $1 AND sequence >= $2 AND life IS NOT NULL ORDER BY id LIMIT $3`,
+SELECT ${columns} FROM decision
+WHERE id > $1 AND sequence >= $2 AND now_ms >= $3 AND life IS NOT NULL ORDER BY id LIMIT $4`,
 };
 
 export async function decisions(database: Database, query: DecisionQuery): Promise<Decision[]> {
-  const rows = await database.query<Decision>(read, [query.after, query.fromSequence, query.limit]);
-  return rows.map((row) => ({ ...row, quiet: steps(row.quiet, 1) }));
+  const { after, fromSequence, fromMs = 0, limit } = query;
+  return (await database.query<Decision>(read, [after, fromSequence, fromMs, limit])).map(toDecision);
+}
+
+const life = {
+  name: 'life-at',
+  text: `SELECT ${columns} FROM decision WHERE sequence <= $1 AND turn = 0 ORDER BY sequence DESC, id DESC LIMIT 1`,
+};
+
+export async function lifeAt(database: Database, sequence: number): Promise<Decision | null> {
+  const [row] = await database.query<Decision>(life, [sequence]);
+  return row ? toDecision(row) : null;
+}
+
+function toDecision(row: Decision): Decision {
+  return { ...row, quiet: steps(row.quiet, 1) };
 }
 
 /** Small differences instead of large numbers, and back: an idle day is tens of thousands of decides. */

@@ -45,6 +45,10 @@ export function decisionSuite(harness: Harness): void {
     expect(await store.decisions({ ...all, after: first?.id ?? 0 })).toEqual([then]);
     expect(await store.decisions({ ...all, fromSequence: 6 })).toEqual([then]);
     expect(await store.decisions({ ...all, limit: 1 })).toEqual([first]);
+    expect(await store.decisions({ ...all, fromMs: nowMs })).toEqual([first]);
+    expect(await store.lifeAt(4)).toBeNull();
+    expect(await store.lifeAt(5)).toEqual(first);
+    expect(await store.lifeAt(99)).toEqual(first);
   });
 
   test('a decision without a trace is committed and offered to no replay', async () => {
