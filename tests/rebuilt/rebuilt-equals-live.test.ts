@@ -1,9 +1,15 @@
 // Rebuilt = live: an engine fed event by event and one loaded from the rows are the same, by state hash, at random points of a
 // random history on a real database. So a new leader decides what the old one would have, and every logged decision can be
 // made again from a snapshot.
-import { catchUp, cycle, Life } from '@muster/control';
-import { decideAgain, type Engine, encodeRows, loadEngine, RowsReader } from '@muster/engine';
-import { type JobId, type Observation, strikeRule } from '@muster/model';
+import { catchUp, cycle, Life, replay } from '@muster/control';
+import { type Engine, encodeRows, loadEngine } from '@muster/engine';
+import {
+  type JobId,
+  type Observation,
+  type ReplayReport,
+  type ReplayRequest,
+  strikeRule,
+} from '@muster/model';
 import { openStore, type Store } from '@muster/store';
 import {
   anInventory,
@@ -58,7 +64,8 @@ class History {
     const gpus = Math.floor(this.random() * 5);
     const priority = Math.floor(this.random() * 3);
     const retry = { user: 1, outOfMemory: 0, infrastructure: 2 };
-    const spec = aSpec({ tasks, gpus, priority, retry, exclusive: this.random() < 0.1 });
+    const tier = this.random() < 0.3 ? 'spot' : 'standard';
+    const spec = aSpec({ tier, tasks, gpus, priority, retry, exclusive: this.random() < 0.1 });
     this.jobs.push(await submitted(this.store, aSubmit({ spec, held: this.random() < 0.1 })));
   }
 
@@ -142,24 +149,56 @@ class History {
   }
 }
 
-/** Makes every logged decision again from a snapshot; answers how many. */
-async function replayed(store: Store, snapshot: number): Promise<number> {
-  const reader = new RowsReader();
-  for await (const piece of store.snapshotPieces(snapshot)) reader.take(piece);
-  const engine = loadEngine(reader.rows());
+const everything: ReplayRequest = {
+  fromSequence: null,
+  fromMs: null,
+  toSequence: null,
+  policy: null,
+  count: false,
+  limit: 10_000,
+};
+
+function replayOf(store: Store, request: Partial<ReplayRequest> = {}): Promise<ReplayReport> {
+  const deps = { store, load: loadEngine, progress: () => {}, cancelled: () => false };
+  return replay(deps, { ...everything, ...request });
+}
+
+/** Every logged decision is made again alike, from the beginning and from the middle, and a changed one is found. */
+async function checkReplay(store: Store, snapshot: number): Promise<void> {
   const decisions = await store.decisions({ after: 0, fromSequence: snapshot, limit: 10_000 });
-  const first = decisions.findIndex(({ turn }) => turn === 0);
-  if (first < 0) return 0;
-  for (const decision of decisions.slice(first)) {
-    const steps = decideAgain(engine, decision);
-    let step = steps.next();
-    while (!step.done) {
-      const events = await store.eventsSince(engine.sequence, step.value - engine.sequence);
-      step = steps.next(events);
-    }
-    expect(step.value.hash, `decision ${decision.id}`).toBe(decision.hash);
-  }
-  return decisions.length - first;
+  const all = await replayOf(store);
+  expect(all).toMatchObject({ snapshot, leadIn: 0, decisions: decisions.length, same: decisions.length });
+  expect(all.divergence).toBeNull();
+  expect(decisions.length).toBeGreaterThan(steps / 20);
+  const middle = decisions[Math.floor(decisions.length / 3)]!;
+  const part = await replayOf(store, { fromSequence: middle.sequence, toSequence: middle.sequence });
+  expect(part).toMatchObject({ divergence: null, from: middle.sequence, to: middle.sequence });
+  expect(part.leadIn).toBeGreaterThan(0);
+  const changed = decisions.findLast(({ units }) => units > 0)!;
+  const otherStore: Store = Object.assign(Object.create(store), {
+    decisions: async (query: Parameters<Store['decisions']>[0]) =>
+      (await store.decisions(query)).map((row) => (row.id === changed.id ? { ...row, hash: 'other' } : row)),
+  });
+  const found = await replayOf(otherStore);
+  expect(found.divergence).toMatchObject({ decision: changed.id, recordedHash: 'other', recorded: [] });
+  expect(found.same).toBe(found.decisions - 1);
+}
+
+/** The same history under turned ranks: the first difference is found, and with `count` all of them. */
+async function checkOtherPolicy(store: Store): Promise<void> {
+  const { policy } = await store.policy();
+  const turned = {
+    ...policy,
+    tiers: policy.tiers.map((tier) => ({ ...tier, rank: 1000 - tier.rank, preempts: [] })),
+  };
+  expect(await replayOf(store, { policy })).toMatchObject({ divergence: null });
+  const counted = await replayOf(store, { policy: turned, count: true });
+  const first = await replayOf(store, { policy: turned });
+  expect(first.divergence).toEqual(counted.divergence);
+  if (!first.divergence) return;
+  expect(first.same).toBe(first.decisions - 1);
+  expect([...first.divergence.recorded, ...first.divergence.replayed]).not.toEqual([]);
+  expect(counted.decisions - counted.same).toBeGreaterThan(0);
 }
 
 onEveryServer((server) => {
@@ -198,7 +237,8 @@ onEveryServer((server) => {
           expect(rebuilt.decide(nowMs).units).toEqual(live.fork().decide(nowMs).units);
         }
       }
-      expect(await replayed(store, start)).toBeGreaterThan(steps / 20);
+      await checkReplay(store, start);
+      await checkOtherPolicy(store);
       await store.close();
     },
   );

@@ -5,6 +5,7 @@ import type { OutputAnswer, OutputRequest } from '@muster/drivers';
 import type { AgentSocket, RefusedCount } from '@muster/drivers/agent';
 import type { JobRequest } from '@muster/engine';
 import type { JobId, NodeId, ServerId, Verdict } from '@muster/model';
+import type { Questions } from './questions.ts';
 
 export interface ControlPlane {
   readonly server: ServerId;
@@ -12,6 +13,10 @@ export interface ControlPlane {
   explain(job: JobId, atLeast: number): Promise<Explained>;
   /** What a job like this would be told if it were submitted now. */
   consider(request: JobRequest): Promise<Explained>;
+  /** What a change would do, asked of a second engine at a sequence of at least `atLeast`; changes nothing. */
+  readonly whatIf: Questions['whatIf'];
+  /** Makes logged decisions again, and compares. */
+  readonly replay: Questions['replay'];
   readonly agents: AgentConnections;
   status(): ControlStatus;
   /** Stops the loops and gives the lease back; running work goes on. */

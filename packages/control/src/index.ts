@@ -9,5 +9,8 @@ export * from './leader.ts';
 export * from './life.ts';
 export * from './mass-silence.ts';
 export * from './observe.ts';
+export * from './questions.ts';
+export * from './replay.ts';
 export * from './retention.ts';
+export * from './snapshots.ts';
 export * from './world.ts';

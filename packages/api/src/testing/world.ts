@@ -1,8 +1,9 @@
 // A server to test against: the real store, and a control plane whose engine and agents are played by the test. Everything
 // else is what runs in production.
 import { randomBytes } from 'node:crypto';
-import type { ControlPlane, ControlStatus, Explained } from '@muster/control';
+import { type ControlPlane, type ControlStatus, createQuestions, type Explained } from '@muster/control';
 import type { OutputAnswer, OutputRequest } from '@muster/drivers';
+import { loadEngine } from '@muster/engine';
 import { freshId, type NodeId, type Role, type ServerId, type Verdict } from '@muster/model';
 import type { Store } from '@muster/store';
 import type { LightMyRequestResponse } from 'fastify';
@@ -37,6 +38,17 @@ export function playControl(store: Store): PlayedControl {
     cycles: 11,
     placements: 5,
   });
+  // What would be and what was is asked of the real engine: a test has no better one.
+  const quietWorld = {
+    clock: { monotonicMs: () => 0 },
+    timers: { after: () => () => {} },
+    random: Math.random,
+  };
+  const questions = createQuestions({
+    world: { ...quietWorld, log: pino({ level: 'silent' }) },
+    store,
+    load: loadEngine,
+  });
   const control: PlayedControl = {
     server: freshId('server', Date.now(), randomBytes(9)) as ServerId,
     verdict: null,
@@ -46,6 +58,8 @@ export function playControl(store: Store): PlayedControl {
     read: async ({ offset }) => ({ offset, data: new Uint8Array(), size: offset, end: true }),
     explain: (_job, atLeast) => explained(atLeast),
     consider: async () => explained((await store.head()).sequence),
+    whatIf: questions.whatIf,
+    replay: questions.replay,
     agents: {
       accept: (socket: unknown, from: string) => void accepted.push({ socket, from }),
       get connected() {

@@ -9,9 +9,11 @@ import { startExpire } from '../expire.ts';
 import { startLeader } from '../leader.ts';
 import { createAgentSink } from '../observe.ts';
 import { defaultRetention, startRetention } from '../retention.ts';
+import { defaultSnapshots, type SnapshotSettings, startSnapshots } from '../snapshots.ts';
 import type { Log } from '../world.ts';
 import { startBrainThread } from './brain-thread.ts';
 import { isProcessDead, thisProcess } from './process-identity.ts';
+import { questionsThread } from './questions-thread.ts';
 import { realWorld } from './real-world.ts';
 
 export interface StartOptions {
@@ -23,6 +25,7 @@ export interface StartOptions {
   readonly publicUrl: () => string;
   readonly log: Log;
   readonly retention?: Partial<Retention>;
+  readonly snapshots?: Partial<SnapshotSettings>;
   /** A bug: log, exit non-zero, restart clean. */
   readonly onBug: (error: unknown) => void;
 }
@@ -31,6 +34,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
   const { store, databaseUrl, server, publicUrl, log, onBug } = options;
   const world = realWorld(log);
   const brain = await startBrainThread({ databaseUrl, log, onBug });
+  const questions = questionsThread({ databaseUrl, log });
   const identity = thisProcess();
   let dispatch: Dispatch | null = null;
   const sink = createAgentSink({ world, store, server, onReady: () => dispatch?.wake() });
@@ -46,15 +50,19 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
   });
   const epoch = (): number | null => leader.epoch;
   const retention = { ...defaultRetention, ...options.retention };
+  const snapshots = { ...defaultSnapshots, ...options.snapshots };
   const loops = [
     startExpire({ world, store, epoch, onBug }),
     startRetention({ world, store, epoch, retention, onBug }),
+    startSnapshots({ world, store, questions, epoch, settings: snapshots, onBug }),
   ];
 
   return {
     server,
     explain: (job, atLeast) => brain.explain(job, atLeast),
     consider: (request) => brain.consider(request),
+    whatIf: (question, atLeast) => questions.whatIf(question, atLeast),
+    replay: (request, progress, signal) => questions.replay(request, progress, signal),
     agents: {
       accept: (socket, from) => hub.accept(socket, from),
       get connected() {
@@ -68,6 +76,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
     async stop() {
       hub.close();
       await leader.stop();
+      await questions.stop();
       await Promise.all([...loops.map((loop) => loop.stop()), dispatch?.stop()]);
       await brain.stop();
     },
