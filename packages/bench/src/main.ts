@@ -30,6 +30,11 @@ const benches: Readonly<Record<string, Bench>> = {
     options: [],
     load: async () => (await import('./control/bench-control.ts')).benchControl,
   },
+  engine: {
+    about: 'the scheduling engine alone: placements, gangs, a million waiting, reclaim, preemption, growth',
+    options: [],
+    load: async () => (await import('./engine/bench-engine.ts')).benchEngine,
+  },
   openb: {
     about: "GPU allocation on Alibaba's openb pod lists at 130 % arrived load, beside plain best fit",
     options: [
