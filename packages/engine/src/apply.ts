@@ -1,6 +1,7 @@
 // What each event of the log changes in the engine. Nothing else changes it. An event that contradicts the state is a bug
 // somewhere and stops the process; kinds that do not concern the engine only advance the sequence.
 import { type EventBody, invariant, type LogEvent } from '@muster/model';
+import type { Fleet } from './fleet.ts';
 import { held, placed, queued } from './jobs.ts';
 import { changeRun, endRun, plannedRun, type State, startRun } from './state.ts';
 
@@ -107,7 +108,18 @@ function applyNode(state: State, body: NodeBody): void {
   // Only its consequence concerns the engine, and that is a drain.
   if (body.kind === 'node.struck') return;
   const fleet = state.fleets.live;
+  const known = fleet.slots.get(body.node);
+  const { reclassed } = fleet;
+  if (known !== undefined) state.freed.add(fleet.classOf[known]!);
+  changeNode(fleet, body);
+  const slot = fleet.slots.get(body.node);
+  if (slot !== undefined) state.freed.add(fleet.classOf[slot]!);
   state.nodesChanged = true;
+  state.touched = true;
+  if (fleet.reclassed !== reclassed) state.allChanged = true;
+}
+
+function changeNode(fleet: Fleet, body: NodeBody): void {
   switch (body.kind) {
     case 'node.joined':
     case 'node.changed': {

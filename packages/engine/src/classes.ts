@@ -1,6 +1,17 @@
 // Node classes: nodes of equal cluster, pool, labels, capabilities and inventory shape are one class, so that a request is
 // matched once a class and not once a node. A class lives while nodes are in it; its number is never used again.
-import { type Capability, canonicalJson, type Hardware, invariant, type NodeFacts } from '@muster/model';
+//
+// Labels that tell nodes apart finely (levels of the topology, and those with many values, such as a host name) are no part
+// of a class; what asks for them is looked at node by node. No decision depends on which labels those are.
+import {
+  type Capability,
+  canonicalJson,
+  type DomainResource,
+  type Hardware,
+  invariant,
+  type NodeFacts,
+  type PlacingPolicy,
+} from '@muster/model';
 
 export interface ClassDevice {
   readonly kind: string;
@@ -13,7 +24,7 @@ export interface ClassDevice {
 export interface NodeClass {
   readonly id: number;
   readonly key: string;
-  /** Labels with `cluster` and `pool` among them; `node` differs inside a class and is looked at node by node. */
+  /** Labels with `cluster` and `pool` among them, without the fine ones. */
   readonly labels: Readonly<Record<string, string>>;
   readonly capabilities: readonly Capability[];
   readonly cpuMilli: number;
@@ -26,22 +37,57 @@ export class ClassTable {
   /** Moves when a class appears or goes: lists of matching classes made before are stale. */
   generation = 0;
   /** What the policy knows of models. */
-  hardware: readonly Hardware[];
+  readonly hardware: readonly Hardware[];
+  /** Labels that differ inside a class. */
+  readonly #fine = new Set<string>(['node']);
+  /** Nodes with each value of each label that is not fine. */
+  readonly #values = new Map<string, Map<string, number>>();
   #nextId = 0;
   readonly #byKey = new Map<string, NodeClass>();
   readonly #byId = new Map<number, { readonly cls: NodeClass; nodes: number }>();
 
-  constructor(hardware: readonly Hardware[]) {
+  /** Countable things of the policy's topology. */
+  readonly resources: readonly DomainResource[];
+
+  /** `before` is the table of an older policy, whose numbers are not used again. */
+  constructor(policy: Pick<PlacingPolicy, 'hardware' | 'topology'>, before?: ClassTable) {
+    const { hardware, topology } = policy;
     this.hardware = hardware;
+    this.resources = topology.resources;
+    this.generation = before ? before.generation + 1 : 0;
+    this.#nextId = before ? before.#nextId : 0;
+    for (const level of topology.levels) if (level !== 'cluster' && level !== 'pool') this.#fine.add(level);
   }
 
-  setHardware(hardware: readonly Hardware[]): void {
-    this.hardware = hardware;
-    this.generation++;
+  isFine(label: string): boolean {
+    return this.#fine.has(label);
+  }
+
+  /** Counts the labels of a node that comes or goes; tells whether one of them became fine, so that classes are stale. */
+  countLabels({ inventory }: NodeFacts, sign: 1 | -1): boolean {
+    let changed = false;
+    for (const [label, value] of Object.entries(inventory.labels)) {
+      if (this.#fine.has(label)) continue;
+      const values = this.#values.get(label) ?? new Map<string, number>();
+      this.#values.set(label, values);
+      const nodes = (values.get(value) ?? 0) + sign;
+      if (nodes > 0) values.set(value, nodes);
+      else values.delete(value);
+      if (values.size <= valuesMax) continue;
+      this.#fine.add(label);
+      this.#values.delete(label);
+      changed = true;
+    }
+    return changed;
   }
 
   copy(): ClassTable {
-    const other = new ClassTable(this.hardware);
+    const other = new ClassTable({
+      hardware: this.hardware,
+      topology: { levels: [], resources: this.resources },
+    });
+    for (const label of this.#fine) other.#fine.add(label);
+    for (const [label, values] of this.#values) other.#values.set(label, new Map(values));
     other.generation = this.generation;
     other.#nextId = this.#nextId;
     for (const [key, cls] of this.#byKey) other.#byKey.set(key, cls);
@@ -51,7 +97,7 @@ export class ClassTable {
 
   /** The class of a node with these facts, with one more node in it. */
   enter(facts: NodeFacts): NodeClass {
-    const parts = classParts(facts);
+    const parts = classParts(facts, this.#fine);
     const key = canonicalJson(parts);
     const known = this.#byKey.get(key);
     if (known) {
@@ -88,10 +134,14 @@ export class ClassTable {
   }
 }
 
-function classParts(facts: NodeFacts): Omit<NodeClass, 'id' | 'key'> {
+/** A label with more values than this is fine. */
+const valuesMax = 8;
+
+function classParts(facts: NodeFacts, fine: ReadonlySet<string>): Omit<NodeClass, 'id' | 'key'> {
   const { inventory, cluster, pool } = facts;
+  const coarse = Object.fromEntries(Object.entries(inventory.labels).filter(([label]) => !fine.has(label)));
   return {
-    labels: { ...inventory.labels, cluster, pool },
+    labels: { ...coarse, cluster, pool },
     capabilities: [...inventory.capabilities].sort(),
     cpuMilli: inventory.cpuMilli,
     memoryMib: inventory.memoryMib,

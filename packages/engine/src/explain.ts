@@ -2,9 +2,10 @@
 // queue as `decide` would, stop at the job in question, and leave everything as it was.
 import { type JobId, type NodeId, runId, type Verdict } from '@muster/model';
 import type { JobRequest } from './engine.ts';
-import { type Placement, place, slotsOf, undo } from './fit.ts';
+import { place, slotsOf } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { failureCount, held, placed } from './jobs.ts';
+import { type Placement, undo } from './ledger.ts';
 import { behindReason, bringUp } from './make-plan.ts';
 import { compareStanding } from './order.ts';
 import { undoPass, walk } from './pass.ts';

@@ -4,14 +4,27 @@
 //
 // Changes of amounts go between `begin` and `end`, which keep the node's place in the index of its class. The index
 // holds only nodes that take new work (ready, not draining), tightest first; see order.ts.
-import { assertAmount, type Drain, invariant, type NodeFacts, type NodeId, wholeDevice } from '@muster/model';
-import type { ClassTable, NodeClass } from './classes.ts';
+import {
+  assertAmount,
+  type Drain,
+  invariant,
+  type NodeFacts,
+  type NodeId,
+  type PlacingPolicy,
+  type Topology,
+  wholeDevice,
+} from '@muster/model';
+import { Changes } from './changes.ts';
+import { ClassTable, type NodeClass } from './classes.ts';
 import { grown } from './columns.ts';
 import { DeviceMasks } from './devices.ts';
 import { Ledger } from './ledger.ts';
 import { NodeOrder } from './node-order.ts';
 import { lowestFree } from './ports.ts';
+import { deviceNeeds, Resources } from './resources.ts';
+import type { Rooms } from './rooms.ts';
 import { SortedInts } from './sorted-ints.ts';
+import { Tree } from './tree.ts';
 
 /** The nodes of one class. */
 export interface ClassNodes {
@@ -22,6 +35,8 @@ export interface ClassNodes {
   existing: number;
   /** Drained by an operator, and by Muster itself. */
   draining: number;
+  /** What each of its devices takes of each of the policy's resources. */
+  readonly needs: readonly (readonly number[])[];
   quarantined: number;
   /** Silent and not drained. */
   silent: number;
@@ -31,7 +46,7 @@ export interface ClassNodes {
 const probe = 0;
 
 export class Fleet {
-  readonly classes: ClassTable;
+  classes: ClassTable;
   readonly slots = new Map<NodeId, number>();
   facts: (NodeFacts | undefined)[] = [undefined];
   classOf = new Int32Array(0);
@@ -43,6 +58,8 @@ export class Fleet {
   freeMemory = new Float64Array(0);
   usedCpu = new Float64Array(0);
   usedMemory = new Float64Array(0);
+  /** Tasks on the node. */
+  tasks = new Int32Array(0);
   /** Runs with a task on the node, and how many of them have it alone (0 or 1). */
   runs = new Int32Array(0);
   exclusive = new Uint8Array(0);
@@ -53,14 +70,24 @@ export class Fleet {
   existing = 0;
   /** Moves when a node comes into being, goes or changes what it has. */
   existence = 0;
+  /** How often all nodes went to other classes. */
+  reclassed = 0;
   byClass: (ClassNodes | undefined)[] = [];
   /** What placements that may be undone have taken. */
   readonly ledger = new Ledger();
   #vacant: number[] = [];
   #stamps: ((readonly [NodeId, number])[] | undefined)[] = [];
 
-  constructor(classes: ClassTable) {
+  tree: Tree;
+  resources: Resources;
+  readonly changes = new Changes();
+  /** Rooms of options that ask for places of the topology. */
+  readonly rooms = new WeakMap<object, Rooms>();
+
+  constructor(classes: ClassTable, topology: Topology) {
     this.classes = classes;
+    this.tree = new Tree(topology);
+    this.resources = new Resources(topology.resources, this.tree);
     this.#grow(probe + 1);
     this.order.reserve(probe);
   }
@@ -75,9 +102,31 @@ export class Fleet {
   put(facts: NodeFacts): void {
     let slot = this.slots.get(facts.node);
     if (slot === undefined) slot = this.#newSlot(facts);
-    else this.#leaveClass(slot);
+    else {
+      this.#leaveTree(slot);
+      this.classes.countLabels(this.facts[slot]!, -1);
+      this.#leaveClass(slot);
+    }
     this.facts[slot] = facts;
+    const stale = this.classes.countLabels(facts, 1);
     this.#enterClass(slot);
+    this.#enterTree(slot);
+    if (stale) this.#classAll();
+  }
+
+  /** Another policy: domains and resources are other ones, and so is what classes are. */
+  setPolicy(policy: PlacingPolicy): void {
+    const before = this.classes;
+    this.classes = new ClassTable(policy, before);
+    this.byClass = [];
+    this.existing = 0;
+    this.tree = new Tree(policy.topology);
+    this.resources = new Resources(policy.topology.resources, this.tree);
+    for (const slot of this.slots.values()) this.classes.countLabels(this.facts[slot]!, 1);
+    for (const slot of this.slots.values()) {
+      this.#enterClass(slot);
+      this.#enterTree(slot);
+    }
   }
 
   setState(node: NodeId, state: NodeFacts['state']): void {
@@ -96,6 +145,7 @@ export class Fleet {
   }
 
   end(slot: number, position: number): void {
+    this.changes.add(slot);
     if (position >= 0) this.byClass[this.classOf[slot]!]!.index.moved(position);
   }
 
@@ -110,6 +160,8 @@ export class Fleet {
     milli: number,
   ): void {
     for (let i = 0; i < count; i++) this.#sell(slot, devices[at + i]!, sign * milli);
+    this.tasks[slot]! += sign;
+    if (this.resources.list.length > 0) this.#use(sign, slot, devices, at, count, milli);
     this.usedCpu[slot] = assertAmount(this.usedCpu[slot]! + sign * amounts.cpuMilli, 'taken cores');
     this.usedMemory[slot] = assertAmount(this.usedMemory[slot]! + sign * amounts.memoryMib, 'taken memory');
     this.#refree(slot);
@@ -127,6 +179,7 @@ export class Fleet {
   leaveRun(slot: number): void {
     invariant(this.runs[slot]! > 0, `no run is on node ${slot}`);
     this.runs[slot]!--;
+    this.changes.add(slot);
     if (this.runs[slot]! > 0) return;
     this.exclusive[slot] = 0;
     if (this.facts[slot]!.state === 'removed') this.#drop(slot);
@@ -168,9 +221,16 @@ export class Fleet {
     return index.notBefore(probe);
   }
 
+  /** Ready and not draining. */
+  takesWork(slot: number): boolean {
+    return this.#isIndexed(slot);
+  }
+
   /** An independent copy. */
   copy(classes: ClassTable): Fleet {
     const other = this.#copyNodes(classes);
+    other.resources = this.resources.copy(other.tree);
+    other.tasks = this.tasks.slice();
     other.freeDevices = this.freeDevices.slice();
     other.freeMilli = this.freeMilli.slice();
     other.freeCpu = this.freeCpu.slice();
@@ -204,7 +264,10 @@ export class Fleet {
   }
 
   #copyNodes(classes: ClassTable): Fleet {
-    const other = new Fleet(classes);
+    const other = new Fleet(classes, { levels: this.tree.levels, resources: this.resources.list });
+    other.tree = this.tree.copy();
+    other.resources = new Resources(this.resources.list, other.tree);
+    other.changes.fit(this.facts.length);
     for (const [node, slot] of this.slots) other.slots.set(node, slot);
     other.facts = this.facts.slice();
     other.classOf = this.classOf.slice();
@@ -221,6 +284,7 @@ export class Fleet {
     this.ports[slot] = [];
     this.usedCpu[slot] = 0;
     this.usedMemory[slot] = 0;
+    this.tasks[slot] = 0;
     this.runs[slot] = 0;
     this.exclusive[slot] = 0;
     this.taken.add(slot);
@@ -229,6 +293,8 @@ export class Fleet {
   }
 
   #drop(slot: number): void {
+    this.#leaveTree(slot);
+    this.classes.countLabels(this.facts[slot]!, -1);
     this.#closeClass(this.classOf[slot]!);
     this.slots.delete(this.facts[slot]!.node);
     this.order.remove(slot);
@@ -255,10 +321,58 @@ export class Fleet {
     this.existence++;
   }
 
+  /** Labels became fine: all nodes are in other classes. */
+  #classAll(): void {
+    this.reclassed++;
+    for (const slot of this.slots.values()) {
+      this.#leaveClass(slot);
+      this.#enterClass(slot);
+    }
+  }
+
+  #enterTree(slot: number): void {
+    this.tree.add(slot, this.facts[slot]!);
+    this.changes.fit(this.facts.length);
+    this.#useAll(1, slot);
+  }
+
+  #leaveTree(slot: number): void {
+    this.#useAll(-1, slot);
+    this.tree.remove(slot);
+  }
+
+  /** What a task uses of the resources of its node's domains. */
+  #use(
+    sign: 1 | -1,
+    slot: number,
+    devices: ArrayLike<number>,
+    at: number,
+    count: number,
+    milli: number,
+  ): void {
+    const { needs } = this.byClass[this.classOf[slot]!]!;
+    for (let r = 0; r < needs.length; r++) {
+      let amount = this.resources.list[r]!.perTask * wholeDevice;
+      for (let i = 0; i < count; i++) amount += (needs[r]![devices[at + i]!] ?? 0) * milli;
+      this.resources.change(slot, r, sign * amount);
+    }
+  }
+
+  /** The same of everything on the node. */
+  #useAll(sign: 1 | -1, slot: number): void {
+    const { needs } = this.byClass[this.classOf[slot]!]!;
+    for (let r = 0; r < needs.length; r++) {
+      let amount = this.resources.list[r]!.perTask * wholeDevice * this.tasks[slot]!;
+      for (let i = 0; i < needs[r]!.length; i++) amount += needs[r]![i]! * this.taken.taken(slot, i);
+      this.resources.change(slot, r, sign * amount);
+    }
+  }
+
   #openClass(cls: NodeClass): void {
     if (this.byClass[cls.id]) return;
     const index = new SortedInts(this.compareNodes);
-    this.byClass[cls.id] = { cls, index, existing: 0, draining: 0, quarantined: 0, silent: 0 };
+    const needs = this.resources.list.map((resource) => deviceNeeds(resource, cls));
+    this.byClass[cls.id] = { cls, index, existing: 0, draining: 0, quarantined: 0, silent: 0, needs };
   }
 
   #closeClass(id: number): void {
@@ -276,6 +390,7 @@ export class Fleet {
 
   /** Adds the node to (1) or takes it from (-1) the counts and the index of its class. */
   #count(slot: number, sign: 1 | -1): void {
+    this.changes.add(slot);
     const facts = this.facts[slot]!;
     const nodes = this.byClass[this.classOf[slot]!]!;
     if (!exists(facts)) return;
@@ -334,6 +449,7 @@ export class Fleet {
     this.freeMemory = grown(this.freeMemory, size);
     this.usedCpu = grown(this.usedCpu, size);
     this.usedMemory = grown(this.usedMemory, size);
+    this.tasks = grown(this.tasks, size);
     this.runs = grown(this.runs, size);
     this.exclusive = grown(this.exclusive, size);
   }

@@ -2,10 +2,12 @@
 // `Lack`. With several alternatives a node counts under the one it comes closest to. Whole classes and the part of the
 // index with too few free devices are counted without looking at their nodes.
 import { type Lack, type LackCount, wholeDevice } from '@muster/model';
-import { deviceRoom, isExclusivelyTaken, nameAllowed } from './fit.ts';
 import type { ClassNodes, Fleet } from './fleet.ts';
 import { type ClassFit, matchClass } from './match.ts';
-import type { Shape } from './shape.ts';
+import { deviceRoom, isExclusivelyTaken, labelsAllowed } from './node-room.ts';
+import { resourceText } from './resources.ts';
+import { asksForPlaces, type Shape } from './shape.ts';
+import { root } from './tree.ts';
 
 const lackOrder: readonly Lack[] = [
   'constraint',
@@ -21,6 +23,8 @@ const lackOrder: readonly Lack[] = [
   'memory-busy',
   'exclusive',
   'ports-busy',
+  'resource-busy',
+  'topology',
 ];
 
 export interface LackQuestion {
@@ -38,9 +42,12 @@ export function countLacks(fleet: Fleet, question: LackQuestion): LackCount[] {
     if (nodes > 0) counts.set(lack, (counts.get(lack) ?? 0) + nodes);
   };
   for (const nodes of fleet.byClass) if (nodes && nodes.existing > 0) countClass(fleet, question, nodes, add);
-  return lackOrder.flatMap((lack) => {
+  return lackOrder.flatMap((lack): LackCount[] => {
     const nodes = counts.get(lack);
-    return nodes === undefined ? [] : [{ lack, nodes }];
+    if (nodes === undefined) return [];
+    return lack === 'resource-busy'
+      ? [{ lack, nodes, note: resourceNote(fleet, question) }]
+      : [{ lack, nodes }];
   });
 }
 
@@ -51,13 +58,7 @@ function countClass(fleet: Fleet, question: LackQuestion, nodes: ClassNodes, add
   const fits: ClassFit[] = [];
   let nearest: Lack = 'constraint';
   for (const option of shape.groups[group]!.options.keys()) {
-    const match = matchClass(
-      shape.demand,
-      shape.groups[group]!.demand,
-      option,
-      nodes.cls,
-      fleet.classes.hardware,
-    );
+    const match = matchClass(shape.demand, shape.groups[group]!.demand, option, nodes.cls, fleet.classes);
     if (typeof match !== 'string') fits.push(match);
     else nearest = later(nearest, match);
   }
@@ -98,7 +99,7 @@ function countNamed(
   for (const slot of fleet.slots.values()) {
     const { state, drain } = fleet.facts[slot]!;
     if (fleet.classOf[slot] !== nodes.cls.id || (state !== 'ready' && state !== 'silent')) continue;
-    if (!nameAllowed(fleet, question.shape, slot)) add('constraint', 1);
+    if (!labelsAllowed(fleet, question.shape, slot)) add('constraint', 1);
     else if (drain !== null) add(drain.quarantine ? 'quarantined' : 'draining', 1);
     else if (state === 'silent') add('silent', 1);
     else add(nearestLack(fleet, question, slot, fits), 1);
@@ -111,6 +112,7 @@ function nearestLack(fleet: Fleet, question: LackQuestion, slot: number, fits: r
   for (const fit of fits) {
     const lack = lackNow(fleet, question, slot, fit);
     if (lack !== null) nearest = later(nearest, lack);
+    else if (asksForPlaces(question.shape)) return 'topology';
   }
   return nearest;
 }
@@ -120,7 +122,26 @@ function lackNow(fleet: Fleet, question: LackQuestion, slot: number, fit: ClassF
   if (fleet.freeCpu[slot]! < fit.cpuMilli) return 'cpu-busy';
   if (fleet.freeMemory[slot]! < fit.memoryMib) return 'memory-busy';
   if (!question.own.has(slot) && isExclusivelyTaken(fleet, question.shape, slot)) return 'exclusive';
-  return question.needsPort && !fleet.hasFreePort(slot) ? 'ports-busy' : null;
+  if (question.needsPort && !fleet.hasFreePort(slot)) return 'ports-busy';
+  return fleet.resources.roomAt(slot, fit.needs) === 0 ? 'resource-busy' : null;
+}
+
+/** "rack r7 has 2 kW of power left, the task needs 5.6 kW of power", for the domain where most is left. */
+function resourceNote(fleet: Fleet, { shape, group }: LackQuestion): string {
+  const { tree, resources } = fleet;
+  let most = -1;
+  let note = '';
+  const fits = shape.groups[group]!.options.flatMap((option) => option.fits);
+  for (const [r, resource] of resources.list.entries()) {
+    const need = Math.min(...fits.map((fit) => fit.needs[r]!).filter((each) => each > 0));
+    for (const domain of tree.within(root, resources.levels[r]!)) {
+      const left = resources.left(r, domain);
+      if (left >= need || left <= most) continue;
+      most = left;
+      note = `${tree.text(domain)} has ${resourceText(resource, left)} left, the task needs ${resourceText(resource, need)}`;
+    }
+  }
+  return note;
 }
 
 function later(a: Lack, b: Lack): Lack {

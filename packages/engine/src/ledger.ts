@@ -2,7 +2,9 @@
 // places a hundred thousand jobs would otherwise spend its time on the memory of small objects. One row a pick: some tasks
 // of one group on one node.
 import { grown } from './columns.ts';
+import type { Fleet } from './fleet.ts';
 import type { ClassFit } from './match.ts';
+import { releasePort } from './ports.ts';
 
 export class Ledger {
   size = 0;
@@ -44,4 +46,40 @@ export class Ledger {
     this.first = grown(this.first, size);
     this.devicesAt = grown(this.devicesAt, size);
   }
+}
+
+/** Rows of the fleet's ledger: in the order they were chosen; of each group, lower ranks first. */
+export interface Placement {
+  readonly from: number;
+  to: number;
+  /** Rank 0's node, and the rendezvous port on it; -1 before there is one. */
+  portSlot: number;
+  port: number;
+}
+
+/** Gives back everything a placement took; placements are undone in reverse order. */
+export function undo(fleet: Fleet, placement: Placement): void {
+  undoTo(fleet, placement, { to: placement.from, port: -1, portSlot: -1 });
+}
+
+/** Gives back what it took after it stood at `mark`. */
+export function undoTo(fleet: Fleet, placement: Placement, mark: Omit<Placement, 'from'>): void {
+  const { ledger } = fleet;
+  if (placement.port >= 0 && mark.port < 0) releasePort(fleet.ports[placement.portSlot]!, placement.port);
+  while (ledger.size > mark.to) {
+    const pick = ledger.size - 1;
+    const slot = ledger.slot[pick]!;
+    const fit = ledger.fits[pick]!;
+    const position = fleet.begin(slot);
+    for (let t = ledger.tasks[pick]! - 1, at = ledger.devicesAt[pick]! + t * fit.count; t >= 0; t--) {
+      fleet.changeTask(-1, slot, fit, ledger.devices, at, fit.count, fit.milli);
+      at -= fit.count;
+    }
+    if (ledger.first[pick] === 1) fleet.leaveRun(slot);
+    fleet.end(slot, position);
+    ledger.removeLast();
+  }
+  placement.to = mark.to;
+  placement.port = mark.port;
+  placement.portSlot = mark.portSlot;
 }

@@ -8,12 +8,12 @@ import { World } from './testing/world.ts';
 describe('what is looked at again', () => {
   const two = demand([group([gpus(8)], { name: 'x', tasks: 2 }), group([gpus(1)], { name: 'y' })]);
 
-  /** A full fleet with one job waiting for it. */
-  function full(asked: typeof two) {
+  /** A full fleet with jobs waiting for it. */
+  function full(...asked: (typeof two)[]) {
     const world = new World(loadEngine, node('a'), node('b'), node('c'));
     for (const n of [1, 2, 3]) world.submit(job(n, oneTask(8)));
     world.cycle();
-    world.submit(job(4, asked));
+    for (const [i, one] of asked.entries()) world.submit(job(4 + i, one));
     const state = loadState(world.rows());
     decide(state, 0);
     expect(state.queue.open.size).toBe(0);
@@ -44,13 +44,20 @@ describe('what is looked at again', () => {
     expect(state.queue.open.size).toBe(2);
   });
 
-  test('is every shape when a node changes, whatever the change', () => {
-    const { world, state } = full(oneTask(4));
-    const before = world.log.length;
-    world.drain(node('a').node, true);
-    for (const event of world.log.slice(before)) apply(state, event);
-    bringUp(state, 1);
-    expect(state.queue.open.size).toBe(1);
+  test('is a shape when a node changes that it could use, or when it is impossible, whatever the change', () => {
+    const { world, state } = full(oneTask(4), oneTask(99));
+    const open = (change: () => void): number => {
+      const before = world.log.length;
+      change();
+      for (const event of world.log.slice(before)) apply(state, event);
+      bringUp(state, 1);
+      return state.queue.open.size;
+    };
+    expect(open(() => world.drain(node('a').node, true))).toBe(2);
+    decide(state, 1);
+    expect(open(() => world.join(node('z', { devices: [] })))).toBe(1);
+    decide(state, 1);
+    expect(open(() => world.join(node('z')))).toBe(2);
   });
 });
 

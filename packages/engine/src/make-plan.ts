@@ -5,8 +5,9 @@
 //   3. For each shape of which a job did not fit, find out why on the state as it is. If it fits that state, jobs ahead
 //      took the room in this plan: it is `behind`, and stays open to be judged again when the plan has come back.
 //      Otherwise it is blocked with its reason, and costs nothing until something could help it. This is sound because
-//      fitting is monotone for one group: what does not fit does not fit into less. Gangs of several groups are placed
-//      greedily and are not; they are tried again in every cycle that tries anything.
+//      fitting is monotone for one group: what does not fit does not fit into less. Gangs of several groups, and those that
+//      ask for places of the topology, are placed greedily and are not; they are tried again in every cycle that tries
+//      anything.
 //   4. Tell each entry whose binding reason is another than it was last told.
 import {
   type EntryVerdict,
@@ -16,14 +17,14 @@ import {
   runId,
   type TaskPlacement,
 } from '@muster/model';
-import type { Placement } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { Hasher } from './hash.ts';
+import type { Placement } from './ledger.ts';
 import { compareText } from './order.ts';
 import { type Pass, type Placed, undoPass, walk } from './pass.ts';
 import type { Entry } from './queue.ts';
 import { type Reason, reasonOf } from './reason.ts';
-import { matchShape, type Shape } from './shape.ts';
+import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { hashPlaces } from './state-hash.ts';
 import { fitsNow, whyNot } from './verdict.ts';
@@ -53,11 +54,17 @@ export function bringUp(state: State, nowMs: number): void {
   const { queue, freed } = state;
   state.clockMs = Math.max(state.clockMs, nowMs);
   queue.promote(state.clockMs);
-  if (state.nodesChanged) queue.reopenAll();
-  else if (freed.size > 0) reopenWhere(state, (shape) => usesClass(shape, freed));
-  // Several groups are placed greedily, so less room elsewhere can happen to help: they are tried whenever anything is.
-  if (state.touched || queue.open.size > 0) reopenWhere(state, (shape) => shape.groups.length > 1);
+  const { nodesChanged } = state;
+  if (state.allChanged) queue.reopenAll();
+  else if (freed.size > 0)
+    reopenWhere(
+      state,
+      (shape) => (nodesChanged && shape.blocked?.verdict.kind === 'impossible') || usesClass(shape, freed),
+    );
+  // Greedy shapes may happen to be helped by less room elsewhere: they are tried whenever anything is.
+  if (state.touched || queue.open.size > 0) reopenWhere(state, isGreedy);
   state.nodesChanged = false;
+  state.allChanged = false;
   state.touched = false;
   freed.clear();
 }
@@ -65,8 +72,10 @@ export function bringUp(state: State, nowMs: number): void {
 function reopenWhere(state: State, helped: (shape: Shape) => boolean): void {
   for (const shape of state.queue.shapes.all()) {
     if (shape.blocked === null) continue;
+    // Before as well, because a class may have gone with its last node.
+    const before = helped(shape);
     matchShape(shape, state.fleets.live.classes);
-    if (helped(shape)) state.queue.reopen(shape);
+    if (before || helped(shape)) state.queue.reopen(shape);
   }
 }
 

@@ -1,12 +1,12 @@
-import { type AcceleratorDemand, type Constraint, defaultHardware, type JobDemand } from '@muster/model';
+import { type AcceleratorDemand, type Constraint, defaultPolicy, type JobDemand } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { ClassTable } from './classes.ts';
 import { matchClass } from './match.ts';
 import { demand, devices, gpus, group, type NodeOptions, node, oneTask } from './testing/builders.ts';
 
 function match(asked: JobDemand, options: NodeOptions = {}, option = 0) {
-  const cls = new ClassTable(defaultHardware).enter(node('a', options));
-  return matchClass(asked, asked.groups[0]!, option, cls, defaultHardware);
+  const classes = new ClassTable(defaultPolicy);
+  return matchClass(asked, asked.groups[0]!, option, classes.enter(node('a', options)), classes);
 }
 
 describe('one task on a node of a class', () => {
@@ -59,22 +59,22 @@ describe('one task on a node of a class', () => {
   });
 
   test.each<[Constraint['op'], string, string[], boolean]>([
-    ['in', 'zone', ['a', 'b'], true],
-    ['in', 'zone', ['b'], false],
-    ['in', 'rack', ['a'], false],
-    ['not-in', 'zone', ['b'], true],
-    ['not-in', 'zone', ['a'], false],
-    ['not-in', 'rack', ['a'], true],
-    ['exists', 'zone', [], true],
+    ['in', 'disk', ['a', 'b'], true],
+    ['in', 'disk', ['b'], false],
+    ['in', 'shelf', ['a'], false],
+    ['not-in', 'disk', ['b'], true],
+    ['not-in', 'disk', ['a'], false],
+    ['not-in', 'shelf', ['a'], true],
+    ['exists', 'disk', [], true],
     ['exists', 'toString', [], false],
-    ['absent', 'rack', [], true],
-    ['absent', 'zone', [], false],
+    ['absent', 'shelf', [], true],
+    ['absent', 'disk', [], false],
     ['in', 'cluster', ['main'], true],
     ['in', 'pool', ['gpu'], true],
     ['in', 'node', ['no class can tell'], true],
   ])('meets %s on %s %j: %s', (op, label, values, expected) => {
     const asked = demand(group([]), { constraints: [{ label, op, values }] });
-    const found = match(asked, { labels: { zone: 'a', cluster: 'a lie' } });
+    const found = match(asked, { labels: { disk: 'a', cluster: 'a lie' } });
     expect(found !== 'constraint').toBe(expected);
   });
 });
@@ -115,10 +115,10 @@ describe('parts of devices', () => {
 
 describe('classes', () => {
   test('are shared by equal nodes and gone with the last of them', () => {
-    const classes = new ClassTable(defaultHardware);
+    const classes = new ClassTable(defaultPolicy);
     const a = classes.enter(node('a', { capabilities: ['signals', 'containers'] }));
     const b = classes.enter(node('b', { capabilities: ['containers', 'signals'] }));
-    const c = classes.enter(node('c', { labels: { zone: 'x' } }));
+    const c = classes.enter(node('c', { labels: { disk: 'x' } }));
     expect(a).toBe(b);
     expect(c).not.toBe(a);
     const before = classes.generation;

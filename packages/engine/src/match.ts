@@ -12,7 +12,8 @@ import {
   share,
   wholeDevice,
 } from '@muster/model';
-import type { ClassDevice, NodeClass } from './classes.ts';
+import type { ClassDevice, ClassTable, NodeClass } from './classes.ts';
+import { deviceNeeds } from './resources.ts';
 
 /** What one task of an option takes on a node of a class. */
 export interface ClassFit {
@@ -27,6 +28,8 @@ export interface ClassFit {
   readonly devices: number;
   /** Tasks an empty node holds. */
   readonly tasksMax: number;
+  /** What a task takes at most of each of the policy's resources, in thousandths. */
+  readonly needs: readonly number[];
 }
 
 /** The lacks a class can have by itself, in the order they are looked for. */
@@ -43,11 +46,10 @@ export function matchClass(
   group: GroupDemand,
   option: number,
   cls: NodeClass,
-  hardware: readonly Hardware[],
+  classes: ClassTable,
 ): ClassFit | ClassLack {
-  if (!demand.constraints.every((rule) => rule.label === 'node' || satisfies(labelOf(cls, rule.label), rule)))
-    return 'constraint';
-  if (!demand.capabilities.every((capability) => cls.capabilities.includes(capability))) return 'constraint';
+  const { hardware } = classes;
+  if (!meetsRules(demand, cls, classes)) return 'constraint';
   const accelerator = group.accelerators[option];
   const isPart = accelerator !== undefined && accelerator.milli < wholeDevice;
   if (isPart && !cls.capabilities.includes('fractions')) return 'constraint';
@@ -71,7 +73,25 @@ export function matchClass(
   const mask =
     accelerator && matching < cls.devices.length ? maskOf(cls.devices, accelerator, hardware) : null;
   const milli = isPart ? asked : wholeDevice;
-  return { classId: cls.id, cpuMilli, memoryMib, count, milli, mask, devices: cls.devices.length, tasksMax };
+  const needs = classes.resources.map((resource) => {
+    const such = deviceNeeds(resource, cls).filter((_, i) => mask === null || hasBit(mask, i));
+    return resource.perTask * wholeDevice + (count === 0 ? 0 : Math.max(...such) * milli * count);
+  });
+  const devices = cls.devices.length;
+  return { classId: cls.id, cpuMilli, memoryMib, count, milli, mask, devices, tasksMax, needs };
+}
+
+/** Whether the class has the labels and capabilities asked for; fine labels are for the node to answer. */
+export function meetsRules(demand: JobDemand, cls: NodeClass, classes: ClassTable): boolean {
+  return (
+    demand.constraints.every(
+      (rule) => classes.isFine(rule.label) || satisfies(labelOf(cls, rule.label), rule),
+    ) && demand.capabilities.every((capability) => cls.capabilities.includes(capability))
+  );
+}
+
+function hasBit(mask: Uint32Array, i: number): boolean {
+  return (mask[i >>> 5]! & (1 << (i & 31))) !== 0;
 }
 
 /** How many tasks of `each` an amount holds. */

@@ -10,25 +10,29 @@ import {
   wholeDevice,
 } from '@muster/model';
 import type { ClassDevice, NodeClass } from './classes.ts';
-import type { Fleet } from './fleet.ts';
-import { isSuch, labelOf, matchClass, propertiesOf, satisfies } from './match.ts';
+import { exists, type Fleet } from './fleet.ts';
+import { isSuch, labelOf, matchClass, meetsRules, propertiesOf, satisfies } from './match.ts';
+import { labelsAllowed } from './node-room.ts';
 import { compareText } from './order.ts';
 import type { Shape } from './shape.ts';
+import { labelOfNode } from './tree.ts';
 
 /** For a gang that the whole fleet, empty, does not hold: how many tasks of its group it does. */
 export function nearestGang(shape: Shape, tasksFit: number): string[] {
   const beside = shape.groups.length > 1 ? ' beside the other groups' : '';
   if (tasksFit === 0) return ['the other groups leave no room for it; make them smaller'];
-  return [`at most ${tasksFit} ${tasksFit === 1 ? 'task' : 'tasks'} at once${beside}`];
+  const { topology } = shape.demand;
+  const where = topology?.mode === 'required' ? ` in one ${topology.level}` : ' at once';
+  return [`at most ${tasksFit} ${tasksFit === 1 ? 'task' : 'tasks'}${where}${beside}`];
 }
 
 /** For a task that no node could ever hold. `fleet` is the empty one. */
 export function nearestTask(fleet: Fleet, shape: Shape, group: number): string[] {
   const { demand } = shape.groups[group]!;
   const classes = existingClasses(fleet);
-  const rules = unmetRules(fleet, shape, classes);
+  const rules = [...unknownLevels(fleet, shape), ...unmetRules(fleet, shape, classes)];
   if (rules.length > 0) return rules;
-  const allowed = classes.filter((cls) => meetsRules(shape.demand, cls));
+  const allowed = classes.filter((cls) => meetsRules(shape.demand, cls, fleet.classes));
   const wanted = demand.accelerators.length === 0 ? [null] : demand.accelerators;
   const sentences = wanted.flatMap((accelerator, option) =>
     forOption(fleet, shape.demand, demand, accelerator, option, allowed),
@@ -41,10 +45,11 @@ function existingClasses(fleet: Fleet): NodeClass[] {
   return fleet.byClass.flatMap((nodes) => (nodes && nodes.existing > 0 ? [nodes.cls] : []));
 }
 
-function meetsRules(demand: JobDemand, cls: NodeClass): boolean {
-  return (
-    demand.constraints.every((rule) => rule.label === 'node' || satisfies(labelOf(cls, rule.label), rule)) &&
-    demand.capabilities.every((capability) => cls.capabilities.includes(capability))
+export function unknownLevels({ tree }: Fleet, { demand }: Shape): string[] {
+  const asked = [demand.topology, ...demand.groups.flatMap(({ topology, near }) => [topology, near])];
+  const unknown = asked.flatMap((each) => (each && tree.levelNamed(each.level) === -2 ? [each.level] : []));
+  return [...new Set(unknown)].map(
+    (level) => `there is no topology level "${level}"; levels are ${[...tree.levels, 'node'].join(', ')}`,
   );
 }
 
@@ -52,7 +57,7 @@ function meetsRules(demand: JobDemand, cls: NodeClass): boolean {
 function unmetRules(fleet: Fleet, shape: Shape, classes: readonly NodeClass[]): string[] {
   const { constraints, capabilities } = shape.demand;
   const values = (label: string): (string | undefined)[] =>
-    label === 'node' ? nodeNames(fleet) : classes.map((cls) => labelOf(cls, label));
+    fleet.classes.isFine(label) ? nodeLabels(fleet, label) : classes.map((cls) => labelOf(cls, label));
   const unmet = constraints
     .filter((rule) => !values(rule.label).some((value) => satisfies(value, rule)))
     .map((rule) => ruleText(rule, values(rule.label)));
@@ -62,15 +67,24 @@ function unmetRules(fleet: Fleet, shape: Shape, classes: readonly NodeClass[]): 
   for (const capability of [...capabilities, ...(asksParts ? (['fractions'] as const) : [])])
     if (!classes.some((cls) => cls.capabilities.includes(capability)))
       unmet.push(`no node has the capability ${capability}`);
-  if (unmet.length > 0 || classes.some((cls) => meetsRules(shape.demand, cls))) return unmet;
+  if (unmet.length > 0 || someNodeMeetsAll(fleet, shape)) return unmet;
   return ['no node matches all constraints together'];
 }
 
-function nodeNames(fleet: Fleet): string[] {
+function someNodeMeetsAll(fleet: Fleet, shape: Shape): boolean {
+  for (const slot of fleet.slots.values()) {
+    const { cls } = fleet.byClass[fleet.classOf[slot]!]!;
+    if (!exists(fleet.facts[slot]!) || !meetsRules(shape.demand, cls, fleet.classes)) continue;
+    if (labelsAllowed(fleet, shape, slot)) return true;
+  }
+  return false;
+}
+
+function nodeLabels(fleet: Fleet, label: string): (string | undefined)[] {
   return [...fleet.slots.values()]
     .map((slot) => fleet.facts[slot]!)
     .filter((facts) => facts.state === 'ready' || facts.state === 'silent')
-    .map((facts) => facts.name);
+    .map((facts) => labelOfNode(facts, label));
 }
 
 function ruleText(rule: Constraint, values: readonly (string | undefined)[]): string {
@@ -105,7 +119,7 @@ function forOption(
   classes: readonly NodeClass[],
 ): string[] {
   const { hardware } = fleet.classes;
-  const lacks = classes.map((cls) => matchClass(demand, group, option, cls, hardware));
+  const lacks = classes.map((cls) => matchClass(demand, group, option, cls, fleet.classes));
   const of = (lack: string): NodeClass[] => classes.filter((_, i) => lacks[i] === lack);
   // The last lack that any class got to is the one to lift: those classes are nearest.
   if (of('memory-total').length > 0)

@@ -7,8 +7,16 @@
 // Nodes:  of those that hold the most of the tasks still to place, the one where they open the fewest untouched devices (parts
 //         of devices go to devices that are in use already), then the one with the least left over afterwards: untouched
 //         devices (of all kinds), thousandths of devices, cores, memory; then the lowest node id. See fit.ts.
-// Groups: inside one gang, by devices a task (more first), then as written; one that finds no place is moved to the front
-//         and all are tried again. Ranks follow the written order all the same.
+// Groups: inside one gang, by devices a task (more first), then as written, but after the groups they must be near to; one
+//         that finds no place is moved to the front with those and all are tried again. Ranks follow the written order.
+// Domains: the room of a domain is how many tasks of a group its nodes hold, no more than its countable resources allow (by the
+//         least a task needs of them anywhere). Among domains that hold all, least room first, then the path of names; a
+//         gang that needs several takes, again and again, the one with least room that holds all that is left, else the
+//         one with most room. The job's own topology counts the group that chooses first; `preferred` goes from its level
+//         up, level by level, to the whole fleet. At most 64 domains of a level are tried.
+//         Spread: one task after the other to the domain with the fewest tasks, then least room left, then the path; so
+//         two domains differ by more than one only where the one with fewer has no room. A group's own topology stands
+//         in place of the job's spread, and inside the job's domain otherwise. Domains are filled by path.
 // Alternatives: as written; earlier groups keep their preference longest. See shape.ts.
 // Devices and ports: devices.ts, and the lowest free port.
 // Texts compare by code units.

@@ -1,7 +1,8 @@
 // One walk over the queue in the order of order.ts, placing what fits. What it places stays taken until `undoPass`; a
 // question walks the same way and stops where its job would stand. Entries of a shape are taken up one by one, so that a
 // shape that fails at its first job costs one attempt however many entries it has.
-import { type Placement, place, undo } from './fit.ts';
+import { place } from './fit.ts';
+import { type Placement, undo } from './ledger.ts';
 import { compareStanding, type Standing } from './order.ts';
 import type { Entry, Queue } from './queue.ts';
 import { matchShape, type Shape } from './shape.ts';

@@ -2,10 +2,12 @@ import { entryKey, type Plan, type TaskPlacement, taskCount, type Verdict } from
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
+import { plannedRun } from './state.ts';
 import { arbitraryDemand, arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
 import { job } from './testing/builders.ts';
 import { planText, starts } from './testing/plan-text.ts';
 import { referenceUnits } from './testing/reference.ts';
+import { brokenPromises } from './testing/topology-checker.ts';
 import { World } from './testing/world.ts';
 
 const numRuns = Number(process.env.MUSTER_CASES ?? 200);
@@ -67,6 +69,18 @@ describe('for any history', { timeout }, () => {
             expect([state, drain]).toEqual(['ready', null]);
           }
         }
+      });
+    });
+  });
+
+  test('what topology and resources of domains promise is kept', () => {
+    holds((steps) => {
+      play(steps, (world) => {
+        const units = starts(world.engine.fork().decide(world.nowMs));
+        const rows = world.rows();
+        expect(brokenPromises({ ...rows, runs: [...rows.runs, ...units.map(plannedRun)] }, units)).toEqual(
+          [],
+        );
       });
     });
   });

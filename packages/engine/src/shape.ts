@@ -26,8 +26,8 @@ export interface Shape {
   readonly groups: readonly ShapeGroup[];
   /** Choices of one option a group, in the order they are tried. */
   readonly combinations: readonly (readonly number[])[];
-  /** Constraints on the `node` label, which no class can answer. */
-  readonly nodeRules: readonly Constraint[];
+  /** Constraints on fine labels, which no class can answer. */
+  nodeRules: readonly Constraint[];
   /** The generation of classes that `fits` were made for. */
   matchedAt: number;
   /** Entries of this shape with waiting jobs, first in the order first. */
@@ -127,7 +127,7 @@ export function makeShape(id: number, key: string, demand: JobDemand, entries: S
     demand,
     groups,
     combinations: combinationsOf(groups),
-    nodeRules: demand.constraints.filter((constraint) => constraint.label === 'node'),
+    nodeRules: [],
     matchedAt: -1,
     entries,
     uses: 0,
@@ -152,15 +152,26 @@ function combinationsOf(groups: readonly ShapeGroup[]): number[][] {
   return combinations;
 }
 
+/** Whether where its tasks are relative to each other matters. */
+export function asksForPlaces({ demand }: Shape): boolean {
+  return demand.topology !== null || demand.groups.some(({ topology, near }) => topology ?? near);
+}
+
+/** Whether less room could make it fit: several groups compete, and so do domains for the one that gives the port. */
+export function isGreedy(shape: Shape): boolean {
+  return shape.groups.length > 1 || asksForPlaces(shape);
+}
+
 /** Brings the lists of matching classes up to date. */
 export function matchShape(shape: Shape, classes: ClassTable): void {
   if (shape.matchedAt === classes.generation) return;
   shape.matchedAt = classes.generation;
+  shape.nodeRules = shape.demand.constraints.filter((rule) => classes.isFine(rule.label));
   for (const group of shape.groups) {
     for (const [o, option] of group.options.entries()) {
       const fits: ClassFit[] = [];
       for (const cls of classes.all()) {
-        const match = matchClass(shape.demand, group.demand, o, cls, classes.hardware);
+        const match = matchClass(shape.demand, group.demand, o, cls, classes);
         if (typeof match !== 'string') fits.push(match);
       }
       option.fits = fits;

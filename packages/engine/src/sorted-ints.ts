@@ -70,7 +70,7 @@ export class SortedInts {
   }
 
   /** The first position whose key is at least `least`, or -1; the list must be sorted by that key first. */
-  lowerBound(key: Int32Array, least: number): number {
+  lowerBound(key: Int32Array | Float64Array, least: number): number {
     let low = 0;
     let high = this.#chunks.length;
     while (low < high) {

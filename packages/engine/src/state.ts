@@ -26,12 +26,14 @@ export interface State {
   readonly runs: ForkMap<RunId, LiveRun>;
   /** The latest time seen by `decide`; a job once due stays due. */
   clockMs: number;
-  /** Classes on which capacity was given back since the last cycle. */
+  /** Classes of which a node changed, or on which capacity was given back, since the last cycle. */
   readonly freed: Set<number>;
   /** Set when capacity was taken or given back since the last cycle. */
   touched: boolean;
-  /** Set when a node changed in any way since the last cycle: every shape is looked at again. */
+  /** Set when a node changed since the last cycle: what was impossible may be so for another reason. */
   nodesChanged: boolean;
+  /** Set when every shape is to be looked at again. */
+  allChanged: boolean;
 }
 
 export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'policyVersion'>): State {
@@ -40,7 +42,7 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     sequence: rows.sequence,
     policyVersion: rows.policyVersion,
     policy: rows.policy,
-    fleets: new Fleets(new Fleet(new ClassTable(rows.policy.hardware))),
+    fleets: new Fleets(new Fleet(new ClassTable(rows.policy), rows.policy.topology)),
     jobs,
     queue: new Queue(jobs, rows.policy),
     runs: new ForkMap(),
@@ -48,6 +50,7 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     freed: new Set(),
     touched: false,
     nodesChanged: true,
+    allChanged: true,
   };
 }
 
@@ -70,6 +73,7 @@ export function forget(state: State): void {
   state.freed.clear();
   state.touched = true;
   state.nodesChanged = true;
+  state.allChanged = true;
 }
 
 /** A run takes what its tasks say. `strict` refuses more than is free; rows may hold more after an inventory shrank. */
@@ -131,6 +135,8 @@ export function endRun(state: State, id: RunId): void {
     fleet.end(slot, position);
     slots.add(slot);
   }
+  // What it used of a rack's power may let a node of any class in that rack take work.
+  if (fleet.resources.list.length > 0) state.allChanged = true;
   for (const slot of slots) {
     state.freed.add(fleet.classOf[slot]!);
     fleet.leaveRun(slot);

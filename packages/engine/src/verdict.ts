@@ -7,10 +7,12 @@ import {
   passingLacks,
   type Verdict,
 } from '@muster/model';
-import { Attempt, groupOrder, type Progress, place, slotsOf, undo } from './fit.ts';
+import { Attempt, type Progress } from './attempt.ts';
+import { groupOrder, likeliest, place, slotsOf } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { countLacks } from './lacks.ts';
-import { nearestGang, nearestTask } from './nearest.ts';
+import { undo } from './ledger.ts';
+import { nearestGang, nearestTask, unknownLevels } from './nearest.ts';
 import { type Reason, reasonOf } from './reason.ts';
 import { matchShape, type Shape } from './shape.ts';
 
@@ -24,8 +26,7 @@ export class Fleets {
   }
 
   setPolicy(policy: Policy): void {
-    this.live.classes.setHardware(policy.hardware);
-    this.live.existence++;
+    this.live.setPolicy(policy);
   }
 
   get empty(): Fleet {
@@ -66,7 +67,8 @@ function noRoom(fleet: Fleet, shape: Shape): Verdict {
 
 function impossible(fleet: Fleet, shape: Shape): Verdict {
   const { groupIndex, ...found } = furthest(fleet, shape);
-  const code = impossibleCode(fleet, found.lacks);
+  const levels = unknownLevels(fleet, shape);
+  const code = levels.length > 0 ? 'no-node-fits' : impossibleCode(fleet, found.lacks);
   const nearest =
     code === 'gang-too-large'
       ? nearestGang(shape, found.tasksFit)
@@ -79,7 +81,9 @@ function impossible(fleet: Fleet, shape: Shape): Verdict {
 /** On the empty fleet only the gang itself can make a node busy: where one is, a task could run. */
 function impossibleCode(fleet: Fleet, lacks: readonly LackCount[]): ImpossibleReason['code'] {
   if (fleet.existing === 0) return 'no-nodes';
-  const busy = lacks.some(({ lack }) => passingLacks.includes(lack) && lack !== 'ports-busy');
+  const busy = lacks.some(
+    ({ lack }) => passingLacks.includes(lack) && lack !== 'ports-busy' && lack !== 'resource-busy',
+  );
   return busy ? 'gang-too-large' : 'no-node-fits';
 }
 
@@ -88,14 +92,14 @@ function furthest(fleet: Fleet, shape: Shape) {
   let best: readonly number[] = [];
   let bestProgress: Progress | null = null;
   for (const combination of shape.combinations) {
-    const attempt = new Attempt(fleet, shape, new Set());
+    const attempt = new Attempt(fleet, shape, likeliest(fleet, shape, combination));
     const progress = attempt.run(combination, groupOrder(shape, combination));
     undo(fleet, attempt.placement);
     if (bestProgress && !isFurther(progress, bestProgress)) continue;
     best = combination;
     bestProgress = progress;
   }
-  const attempt = new Attempt(fleet, shape, new Set());
+  const attempt = new Attempt(fleet, shape, likeliest(fleet, shape, best));
   const { group, tasksFit } = attempt.run(best, groupOrder(shape, best));
   const own = new Set(slotsOf(fleet, attempt.placement));
   const needsPort = group === 0 && attempt.placement.port < 0;

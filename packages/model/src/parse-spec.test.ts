@@ -64,6 +64,28 @@ test('a command alone is a job, with every default in place', () => {
   expect(whole({ command: ['true'] })).toEqual(bare);
 });
 
+describe('a group near another', () => {
+  const groups = (...near: (string | null)[]) => ({
+    command: ['true'],
+    groups: near.map((group, i) => ({
+      name: `g${i}`,
+      ...(group === null ? {} : { near: { group, level: 'rack' } }),
+    })),
+  });
+
+  test.each([
+    ['a group that is not there', groups(null, 'g7'), '/groups/1/near/group', 'names no group'],
+    ['itself', groups('g0'), '/groups/0/near/group', 'in a circle'],
+    ['one that is near it', groups('g1', 'g0'), '/groups/0/near/group', 'in a circle'],
+  ])('cannot be near %s', (_, spec, path, message) => {
+    expect(parse(spec)).toMatchObject({ problems: [{ path, message: expect.stringContaining(message) }] });
+  });
+
+  test('may be near one that is near a third', () => {
+    expect(parse(groups('g1', 'g2', null)).ok).toBe(true);
+  });
+});
+
 describe('every field', () => {
   type Row = { readonly give: object } & (
     | { readonly effect: (spec: JobSpec) => unknown; readonly is: unknown }
@@ -171,19 +193,23 @@ describe('every field', () => {
     },
     '/groups/*/topology/level': {
       give: inGroup({ topology: { level: 'rack', mode: 'required' } }),
-      unsupportedAt: '/groups/0/topology',
+      effect: (s) => demand(s)?.topology,
+      is: { level: 'rack', mode: 'required' },
     },
     '/groups/*/topology/mode': {
       give: inGroup({ topology: { level: 'rack', mode: 'spread' } }),
-      unsupportedAt: '/groups/0/topology',
+      effect: (s) => demand(s)?.topology?.mode,
+      is: 'spread',
     },
     '/groups/*/near/group': {
-      give: inGroup({ near: { group: 'main', level: 'rack' } }),
-      unsupportedAt: '/groups/0/near',
+      give: { groups: [{ name: 'a' }, { name: 'b', near: { group: 'a', level: 'rack' } }] },
+      effect: (s) => demand(s, 1)?.near?.group,
+      is: 'a',
     },
     '/groups/*/near/level': {
-      give: inGroup({ near: { group: 'main', level: 'rack' } }),
-      unsupportedAt: '/groups/0/near',
+      give: { groups: [{ name: 'a' }, { name: 'b', near: { group: 'a', level: 'rack' } }] },
+      effect: (s) => demand(s, 1)?.near?.level,
+      is: 'rack',
     },
     ...acceleratorRows(
       '/groups/*/resources/accelerators',
@@ -229,9 +255,14 @@ describe('every field', () => {
     ),
     '/topology/level': {
       give: { topology: { level: 'rack', mode: 'required' } },
-      unsupportedAt: '/topology',
+      effect: (s) => jobDemand(s).topology?.level,
+      is: 'rack',
     },
-    '/topology/mode': { give: { topology: { level: 'rack', mode: 'spread' } }, unsupportedAt: '/topology' },
+    '/topology/mode': {
+      give: { topology: { level: 'rack', mode: 'spread' } },
+      effect: (s) => jobDemand(s).topology?.mode,
+      is: 'spread',
+    },
     '/exclusive': { give: { exclusive: true }, effect: (s) => jobDemand(s).exclusive, is: true },
     '/retry/user': {
       give: { retry: { user: 3 } },

@@ -54,13 +54,6 @@ export function unsupportedUses(spec: RawJobSpec): { readonly path: string; read
   return found;
 }
 
-const onGroup =
-  (field: 'topology' | 'near') =>
-  (spec: RawJobSpec): string | null => {
-    const i = spec.groups?.findIndex((group) => group[field] !== undefined) ?? -1;
-    return i < 0 ? null : `/groups/${i}/${field}`;
-  };
-
 const onAccelerator =
   (field: string, used: (item: Accelerator) => boolean) =>
   (spec: RawJobSpec): string | null => {
@@ -83,21 +76,6 @@ export const unsupportedFields: readonly Unsupported[] = [
     field: '/preferences',
     message: 'weighted preferences are not supported yet; use constraints, which are required',
     used: when('/preferences', (spec) => spec.preferences.length > 0),
-  },
-  {
-    field: '/topology',
-    message: 'topology requests are not supported yet',
-    used: when('/topology', (spec) => spec.topology !== undefined),
-  },
-  {
-    field: '/groups/*/topology',
-    message: 'topology requests are not supported yet',
-    used: onGroup('topology'),
-  },
-  {
-    field: '/groups/*/near',
-    message: 'topology requests are not supported yet',
-    used: onGroup('near'),
   },
   {
     field: '/checkpoint',

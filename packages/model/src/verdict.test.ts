@@ -86,6 +86,8 @@ const everyLack: Readonly<Record<Lack, true>> = {
   'memory-busy': true,
   exclusive: true,
   'ports-busy': true,
+  'resource-busy': true,
+  topology: true,
 };
 
 test.each(Object.keys(everyLack) as Lack[])('the lack %s agrees with one node and with several', (lack) => {

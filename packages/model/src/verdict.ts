@@ -16,7 +16,9 @@ export type Lack =
   | 'cpu-busy'
   | 'memory-busy'
   | 'exclusive' // other jobs are on it and this job wants it alone, or the other way round
-  | 'ports-busy';
+  | 'ports-busy'
+  | 'resource-busy' // its rack, or another domain it is in, has too little of a countable resource left
+  | 'topology'; // it could take a task, but its domain cannot take what must be together
 
 /** Lacks that pass when other jobs end or nodes come back; the rest are what the node is. */
 export const passingLacks: readonly Lack[] = [
@@ -28,6 +30,8 @@ export const passingLacks: readonly Lack[] = [
   'memory-busy',
   'exclusive',
   'ports-busy',
+  'resource-busy',
+  'topology',
 ];
 
 export type Verdict =
@@ -67,6 +71,8 @@ export interface ImpossibleReason {
 export interface LackCount {
   readonly lack: Lack;
   readonly nodes: number;
+  /** What is left and what is needed, where a number says more than the words. */
+  readonly note?: string;
 }
 
 const lackText: Readonly<Record<Lack, string>> = {
@@ -83,6 +89,8 @@ const lackText: Readonly<Record<Lack, string>> = {
   'memory-busy': 'have their memory in use',
   exclusive: 'are shared or taken exclusively',
   'ports-busy': 'have no free rendezvous port',
+  'resource-busy': 'are in a place with too little left',
+  topology: 'are in a place too small for the whole',
 };
 
 const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? '' : 's'}`;
@@ -91,7 +99,7 @@ const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? '' :
 function lacksText(nodes: number, lacks: readonly LackCount[]): string {
   if (lacks.length === 0) return '';
   const parts = lacks.map(
-    ({ lack, nodes: n }) =>
+    ({ lack, nodes: n, note }) =>
       `${n} ${
         n === 1
           ? lackText[lack]
@@ -99,7 +107,7 @@ function lacksText(nodes: number, lacks: readonly LackCount[]): string {
               .replace(/^are/, 'is')
               .replace(/^do not/, 'does not')
           : lackText[lack]
-      }`,
+      }${note === undefined ? '' : ` (${note})`}`,
   );
   return `: of ${count(nodes, 'node')}, ${parts.join('; ')}`;
 }

@@ -3,11 +3,14 @@
 import {
   type AcceleratorDemand,
   type Constraint,
+  type DomainResource,
   defaultPolicy,
   type GroupDemand,
   type JobDemand,
+  type NearDemand,
   type NodeFacts,
   type RunId,
+  type TopologyDemand,
 } from '@muster/model';
 import * as fc from 'fast-check';
 import { demand, devices, group, job, node, nodeId } from './builders.ts';
@@ -30,7 +33,7 @@ export type Step =
   | { readonly do: 'running' | 'finish'; readonly run: number }
   | { readonly do: 'requeue'; readonly run: number; readonly delayMs: number; readonly avoid: boolean }
   | { readonly do: 'wait'; readonly ms: number }
-  | { readonly do: 'policy'; readonly ranks: readonly number[] };
+  | { readonly do: 'policy'; readonly ranks: readonly number[]; readonly power: number | null };
 
 const nodeNames = ['a', 'b', 'c', 'd', 'e'];
 const models = ['A100', 'H100'];
@@ -55,7 +58,14 @@ const arbitraryNode: fc.Arbitrary<NodeFacts> = fc
     devices: arbitraryDevices,
     cpuMilli: fc.constantFrom(4000, 4000, 8000, 3000),
     memoryMib: fc.constantFrom(1024, 1024, 512),
-    labels: fc.constantFrom({}, { zone: 'x' }, { zone: 'y' }),
+    labels: fc.constantFrom<Record<string, string>>(
+      {},
+      { zone: 'x', rack: 'r1' },
+      { zone: 'x', rack: 'r2' },
+      { zone: 'y', rack: 'r1' },
+      { zone: 'y' },
+      { disk: 'ssd', rack: 'r2' },
+    ),
     capabilities: fc.constantFrom(['fractions' as const], ['fractions' as const], []),
     ports: fc.constantFrom({ first: 10, count: 8 }, { first: 10, count: 2 }, { first: 11, count: 1 }),
   })
@@ -71,12 +81,27 @@ const arbitraryAccelerator: fc.Arbitrary<AcceleratorDemand> = fc.record({
   speedMilli: fc.constantFrom(1000, 1000, 450),
 });
 
+const arbitraryTopology: fc.Arbitrary<TopologyDemand> = fc.record({
+  level: fc.constantFrom('rack', 'rack', 'zone', 'node', 'cluster', 'no-such-level'),
+  mode: fc.constantFrom('required', 'preferred', 'spread'),
+});
+
+const arbitraryNear: fc.Arbitrary<NearDemand | null> = fc.constantFrom(
+  null,
+  { group: 'main', level: 'rack' },
+  { group: 'main', level: 'node' },
+);
+
 const arbitraryGroup: fc.Arbitrary<GroupDemand> = fc
   .record({
     tasks: fc.constantFrom(1, 1, 1, 2, 3, 5),
     cpuMilli: fc.constantFrom(null, null, 500, 2000),
     memoryMib: fc.constantFrom(null, null, 100),
     accelerators: fc.array(arbitraryAccelerator, { maxLength: 2 }),
+    topology: fc.oneof(
+      { weight: 6, arbitrary: fc.constant(null) },
+      { weight: 1, arbitrary: arbitraryTopology },
+    ),
   })
   .map(({ accelerators, ...options }) => group(accelerators, options));
 
@@ -84,6 +109,8 @@ const arbitraryConstraint: fc.Arbitrary<Constraint> = fc.constantFrom<Constraint
   { label: 'zone', op: 'in', values: ['x'] },
   { label: 'zone', op: 'not-in', values: ['x'] },
   { label: 'zone', op: 'exists', values: [] },
+  { label: 'disk', op: 'in', values: ['ssd'] },
+  { label: 'rack', op: 'in', values: ['r1', 'r3'] },
   { label: 'node', op: 'in', values: ['a', 'b'] },
   { label: 'node', op: 'not-in', values: ['c'] },
 );
@@ -95,13 +122,17 @@ export const arbitraryDemand: fc.Arbitrary<JobDemand> = fc
       {
         weight: 1,
         arbitrary: fc
-          .tuple(arbitraryGroup, arbitraryGroup)
-          .map(([one, two]) => [one, { ...two, name: 'second' }]),
+          .tuple(arbitraryGroup, arbitraryGroup, arbitraryNear)
+          .map(([one, two, near]) => [one, { ...two, near, name: 'second' }]),
       },
     ),
     constraints: fc.oneof(
       { weight: 3, arbitrary: fc.constant([]) },
       { weight: 1, arbitrary: fc.array(arbitraryConstraint, { maxLength: 2 }) },
+    ),
+    topology: fc.oneof(
+      { weight: 4, arbitrary: fc.constant(null) },
+      { weight: 1, arbitrary: arbitraryTopology },
     ),
     exclusive: fc.constantFrom(false, false, false, true),
   })
@@ -153,6 +184,7 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
       arbitrary: fc.record({
         do: fc.constant('policy' as const),
         ranks: fc.constantFrom([1, 2], [2, 1], [1, 1]),
+        power: fc.constantFrom(null, 1000, 2500),
       }),
     },
   );
@@ -168,6 +200,19 @@ export const arbitrarySteps: fc.Arbitrary<readonly Step[]> = fc
       .array(arbitraryStep(demands), { minLength: 5, maxLength: 50, size: 'max' })
       .map((steps) => [...nodes.map((facts): Step => ({ do: 'join', node: facts })), ...steps]),
   );
+
+/** What racks can supply; r2 has its own limit. */
+function powerPerRack(capacity: number): DomainResource {
+  const perDevice = { H100: 700, gpu: 400 };
+  return {
+    name: 'power',
+    level: 'rack',
+    unit: 'W',
+    capacity: { default: capacity, r2: 1500 },
+    perDevice,
+    perTask: 10,
+  };
+}
 
 /** Takes a step in the world; one that makes no sense now does nothing. */
 export function take(world: World, step: Step): void {
@@ -213,6 +258,10 @@ export function take(world: World, step: Step): void {
           rank: step.ranks[i]!,
           preempts: [],
         })),
+        topology: {
+          ...defaultPolicy.topology,
+          resources: step.power === null ? [] : [powerPerRack(step.power)],
+        },
       });
       break;
     default:

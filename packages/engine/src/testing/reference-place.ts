@@ -16,39 +16,31 @@ import {
   share,
   type TaskPlacement,
 } from '@muster/model';
+import { type Ground, groundsOf, placeGroup, resourceRoom, wholeFleet } from './reference-topology.ts';
 
 export type JobRow = EngineRows['jobs'][number];
 export type Unit = Omit<StartUnit, 'nodeGenerations'>;
 
 export interface Box {
   readonly facts: NodeFacts;
+  /** Ready and not draining. */
+  readonly open: boolean;
   cpuMilli: number;
   memoryMib: number;
   /** Thousandths taken, by device index. */
   readonly taken: Map<number, number>;
   readonly ports: Set<number>;
+  tasks: number;
   readonly jobs: Set<string>;
   exclusive: boolean;
 }
 
 export function boxesOf(rows: EngineRows): Box[] {
-  const boxes = rows.nodes
-    .toSorted((a, b) => (a.node < b.node ? -1 : 1))
-    .map((facts): Box => {
-      const { cpuMilli, memoryMib } = facts.inventory;
-      return {
-        facts,
-        cpuMilli,
-        memoryMib,
-        taken: new Map(),
-        ports: new Set(),
-        jobs: new Set(),
-        exclusive: false,
-      };
-    });
+  const boxes = rows.nodes.toSorted((a, b) => (a.node < b.node ? -1 : 1)).map(emptyBox);
   for (const run of rows.runs) {
     for (const task of run.tasks) {
       const box = boxes.find(({ facts }) => facts.node === task.node)!;
+      box.tasks++;
       box.cpuMilli -= task.cpuMilli;
       box.memoryMib -= task.memoryMib;
       for (const device of task.devices)
@@ -58,7 +50,7 @@ export function boxesOf(rows: EngineRows): Box[] {
       if (task.rank === 0) box.ports.add(run.port);
     }
   }
-  return boxes.filter(({ facts }) => facts.state === 'ready' && facts.drain === null);
+  return boxes;
 }
 
 export function placeJob(
@@ -69,11 +61,38 @@ export function placeJob(
   const avoid = row.state.avoid;
   for (const avoided of avoid.length > 0 ? [avoid, []] : [[]]) {
     for (const choice of choices(row.demand.groups)) {
-      const placed = placeInSomeOrder(boxes, row, policy, choice, avoided);
-      if (placed) return placed;
+      const gang: Gang = {
+        row,
+        policy,
+        choice,
+        avoid: avoided,
+        ground: wholeFleet,
+        boxes: [...boxes],
+        port: null,
+        spread: new Map(),
+      };
+      for (const ground of groundsOf(gang)) {
+        const placed = placeInSomeOrder({ ...gang, ground });
+        if (placed) return placed;
+      }
     }
   }
   return null;
+}
+
+function emptyBox(facts: NodeFacts): Box {
+  const { cpuMilli, memoryMib } = facts.inventory;
+  return {
+    facts,
+    open: facts.state === 'ready' && facts.drain === null,
+    tasks: 0,
+    cpuMilli,
+    memoryMib,
+    taken: new Map(),
+    ports: new Set(),
+    jobs: new Set(),
+    exclusive: false,
+  };
 }
 
 /** Every choice of one alternative a group; the last group's moves fastest. */
@@ -88,53 +107,63 @@ function choices(groups: readonly GroupDemand[]): (AcceleratorDemand | null)[][]
 }
 
 /** A gang while it is being placed. */
-interface Gang {
+export interface Gang {
   readonly row: JobRow;
-  readonly hardware: readonly Hardware[];
+  readonly policy: Policy;
+  /** One alternative a group. */
+  readonly choice: readonly (AcceleratorDemand | null)[];
   readonly avoid: readonly NodeId[];
+  readonly ground: Ground;
   boxes: Box[];
   port: number | null;
+  /** Tasks by domain, where the job is spread over all its groups. */
+  spread: Map<string, number>;
 }
 
-type Task = Omit<TaskPlacement, 'rank'>;
+export type Task = Omit<TaskPlacement, 'rank'>;
 type Way = { readonly before: Box; readonly after: Box; readonly tasks: Task[] };
 
-/** Larger tasks first; a group that finds no place goes first next time, until it was first in vain. */
-function placeInSomeOrder(
-  boxes: readonly Box[],
-  row: JobRow,
-  policy: Policy,
-  choice: readonly (AcceleratorDemand | null)[],
-  avoid: readonly NodeId[],
-): { boxes: Box[]; unit: Unit } | null {
-  let order = row.demand.groups
+/** Larger tasks first, each after those it must be near to. */
+export function firstOrder({ row, choice }: Gang): number[] {
+  const sorted = row.demand.groups
     .map((_, g) => g)
     .sort((a, b) => (choice[b]?.milli ?? 0) - (choice[a]?.milli ?? 0) || a - b);
+  return [...new Set(sorted.flatMap((g) => withTargets(row.demand, g)))];
+}
+
+function withTargets(demand: JobDemand, g: number): number[] {
+  const near = demand.groups[g]!.near;
+  if (near === null) return [g];
+  return [
+    ...withTargets(
+      demand,
+      demand.groups.findIndex(({ name }) => name === near.group),
+    ),
+    g,
+  ];
+}
+
+/** A group that finds no place goes first next time, until it was first in vain. */
+function placeInSomeOrder(gang: Gang): { boxes: Box[]; unit: Unit } | null {
+  let order = firstOrder(gang);
   for (let tried = 0; tried < 8; tried++) {
-    const placed = placeGang(boxes, row, policy, choice, avoid, order);
+    const placed = placeGang({ ...gang, spread: new Map() }, order);
     if (typeof placed !== 'number') return placed;
-    if (placed === order[0]) return null;
-    order = [placed, ...order.filter((g) => g !== placed)];
+    const first = withTargets(gang.row.demand, placed);
+    if (first.every((g, i) => g === order[i])) return null;
+    order = [...first, ...order.filter((g) => !first.includes(g))];
   }
   return null;
 }
 
 /** The gang in its boxes, or the group that found no place. */
-function placeGang(
-  boxes: readonly Box[],
-  row: JobRow,
-  policy: Policy,
-  choice: readonly (AcceleratorDemand | null)[],
-  avoid: readonly NodeId[],
-  order: readonly number[],
-): { boxes: Box[]; unit: Unit } | number {
-  const gang: Gang = { row, hardware: policy.hardware, avoid, boxes: [...boxes], port: null };
+function placeGang(gang: Gang, order: readonly number[]): { boxes: Box[]; unit: Unit } | number {
+  const { row } = gang;
   const { groups, exclusive } = row.demand;
   const tasksOf: Task[][] = groups.map(() => []);
   for (const g of order) {
-    const tasks = placeGroup(gang, g, choice[g]!);
-    if (!tasks) return g;
-    tasksOf[g] = tasks;
+    tasksOf[g] = placeGroup(gang, g, tasksOf);
+    if (tasksOf[g].length < groups[g]!.tasks) return g;
   }
   const tasks = tasksOf.flat().map((task, rank) => ({ rank, ...task }));
   const { attempt } = row.state;
@@ -152,25 +181,51 @@ function placeGang(
   return { boxes: gang.boxes, unit };
 }
 
-function placeGroup(gang: Gang, g: number, wanted: AcceleratorDemand | null): Task[] | null {
-  const group = gang.row.demand.groups[g]!;
+/** As many of `count` tasks as fit into the boxes named, node by node in the order of order.ts. */
+export function fillNodes(gang: Gang, g: number, nodes: ReadonlySet<NodeId>, count: number): Task[] {
   const tasks: Task[] = [];
-  while (tasks.length < group.tasks) {
+  while (tasks.length < count) {
     const needsPort: boolean = g === 0 && gang.port === null;
-    const left = group.tasks - tasks.length;
     const [best] = gang.boxes
-      .filter((box) => !gang.avoid.includes(box.facts.node) && admits(box, gang.row.demand))
+      .filter((box) => nodes.has(box.facts.node) && mayUse(gang, box))
       .filter((box) => !needsPort || freePort(box) !== null)
-      .map((box) => fill(box, gang.row, group, g, wanted, gang.hardware, left))
+      .map((box) => fill(gang, g, box, Math.min(count - tasks.length, resourceRoom(gang, g, box))))
       .filter((way) => way.tasks.length > 0)
       .sort(better);
-    if (!best) return null;
+    if (!best) break;
     if (needsPort) gang.port = freePort(best.after);
     if (needsPort) best.after.ports.add(gang.port!);
     tasks.push(...best.tasks);
     gang.boxes = gang.boxes.map((box) => (box.facts === best.after.facts ? best.after : box));
   }
   return tasks;
+}
+
+export function mayUse({ avoid, row }: Gang, box: Box): boolean {
+  return box.open && !avoid.includes(box.facts.node) && admits(box, row.demand);
+}
+
+/** More than any node of a test holds. */
+const many = 1000;
+
+/** How many tasks of the group the box holds by itself. */
+export function boxRoom(gang: Gang, g: number, box: Box): number {
+  return mayUse(gang, box) ? fill(gang, g, box, many).tasks.length : 0;
+}
+
+/** What a task of the group needs of each resource on this box, at most; null where it could never run. */
+export function resourceNeeds(gang: Gang, g: number, { facts }: Box): number[] | null {
+  const wanted = gang.choice[g] ?? null;
+  const { inventory } = facts;
+  const such = wanted
+    ? inventory.devices.filter((device) => isSuch(device, wanted, gang.policy.hardware))
+    : [];
+  const empty = { ...emptyBox(facts), open: true };
+  if (!admits(empty, gang.row.demand) || fill(gang, g, empty, 1).tasks.length === 0) return null;
+  return gang.policy.topology.resources.map(({ perDevice, perTask }) => {
+    const each = such.map(({ kind, model }) => perDevice[model] ?? perDevice[kind] ?? 0);
+    return perTask * 1000 + (wanted ? Math.max(...each) * wanted.milli : 0);
+  });
 }
 
 /** Most tasks first; then fewest untouched devices opened; then least left over; then the lowest node id. */
@@ -187,15 +242,9 @@ function better(a: Way, b: Way): number {
 }
 
 /** The box after taking tasks one by one until it has enough or no more fit. */
-function fill(
-  before: Box,
-  row: JobRow,
-  group: GroupDemand,
-  g: number,
-  wanted: AcceleratorDemand | null,
-  hardware: readonly Hardware[],
-  atMost: number,
-): Way {
+function fill({ row, choice, policy }: Gang, g: number, before: Box, atMost: number): Way {
+  const group = row.demand.groups[g]!;
+  const wanted = choice[g] ?? null;
   const after = copyBox(before);
   const tasks: Task[] = [];
   const foreign = [...before.jobs].some((job) => job !== row.job);
@@ -203,8 +252,9 @@ function fill(
   const { cpuMilli, memoryMib } = amounts(after, group, wanted);
   const deviceMilli = Math.min(1000, wanted?.milli ?? 1000);
   while (tasks.length < atMost) {
-    const devices = wanted === null ? [] : pickDevices(after, wanted, hardware);
+    const devices = wanted === null ? [] : pickDevices(after, wanted, policy.hardware);
     if (!devices || after.cpuMilli < cpuMilli || after.memoryMib < memoryMib) break;
+    after.tasks++;
     after.cpuMilli -= cpuMilli;
     after.memoryMib -= memoryMib;
     for (const device of devices) after.taken.set(device, (after.taken.get(device) ?? 0) + deviceMilli);
@@ -267,7 +317,7 @@ function isSuch(device: Device, wanted: AcceleratorDemand, hardware: readonly Ha
   );
 }
 
-function admits({ facts }: Box, demand: JobDemand): boolean {
+export function admits({ facts }: Box, demand: JobDemand): boolean {
   const labels = new Map(
     Object.entries({ ...facts.inventory.labels, cluster: facts.cluster, pool: facts.pool, node: facts.name }),
   );

@@ -1,0 +1,97 @@
+// What domains of the topology have besides cores and devices (power a rack), and what runs use of it. Amounts are in
+// thousandths of the policy's unit, so that a part of a device takes exactly its part.
+import { type DomainResource, wholeDevice } from '@muster/model';
+import type { NodeClass } from './classes.ts';
+import { grown } from './columns.ts';
+import type { Tree } from './tree.ts';
+
+export class Resources {
+  readonly list: readonly DomainResource[];
+  readonly #tree: Tree;
+  /** Index into the tree's levels, for each resource; -2 where there is no such level. */
+  readonly levels: readonly number[];
+  /** By resource, then by domain. */
+  #used: Float64Array[];
+
+  constructor(list: readonly DomainResource[], tree: Tree) {
+    this.list = list;
+    this.#tree = tree;
+    this.levels = list.map(({ level }) => tree.levelNamed(level));
+    this.#used = list.map(() => new Float64Array(16));
+  }
+
+  copy(tree: Tree): Resources {
+    const other = new Resources(this.list, tree);
+    other.#used = this.#used.map((used) => used.slice());
+    return other;
+  }
+
+  /** Adds to what is used in the node's domain. */
+  change(slot: number, resource: number, amount: number): void {
+    const level = this.levels[resource]!;
+    if (amount === 0 || level < 0) return;
+    const domain = this.#tree.at(slot, level);
+    let used = this.#used[resource]!;
+    if (domain >= used.length) {
+      used = grown(used, domain + 1);
+      this.#used[resource] = used;
+    }
+    used[domain]! += amount;
+  }
+
+  /** What is left in a domain of the resource's level; infinite where there is no limit. */
+  left(resource: number, domain: number): number {
+    const capacity = this.capacity(resource, domain);
+    return capacity === null
+      ? Number.POSITIVE_INFINITY
+      : Math.max(0, capacity - (this.#used[resource]![domain] ?? 0));
+  }
+
+  capacity(resource: number, domain: number): number | null {
+    const { capacity } = this.list[resource]!;
+    const name = this.#tree.names[domain]!;
+    if (name === '') return null;
+    const amount = own(capacity, name) ?? own(capacity, 'default');
+    return amount === undefined ? null : amount * wholeDevice;
+  }
+
+  /** How many tasks that need so much of each resource the domains above a node still hold. */
+  roomAt(slot: number, needs: readonly number[]): number {
+    let room = Number.POSITIVE_INFINITY;
+    for (let r = 0; r < needs.length; r++) {
+      if (needs[r] === 0 || this.levels[r]! < 0) continue;
+      room = Math.min(room, this.#holds(r, this.#tree.at(slot, this.levels[r]!), needs[r]!));
+    }
+    return room;
+  }
+
+  /** The same for one domain by itself. */
+  roomIn(domain: number, needs: readonly number[]): number {
+    let room = Number.POSITIVE_INFINITY;
+    const level = this.#tree.level[domain]!;
+    for (let r = 0; r < needs.length; r++)
+      if (needs[r]! > 0 && this.levels[r] === level) room = Math.min(room, this.#holds(r, domain, needs[r]!));
+    return room;
+  }
+
+  #holds(resource: number, domain: number, need: number): number {
+    const left = this.left(resource, domain);
+    return left === Number.POSITIVE_INFINITY ? left : Math.floor(left / need);
+  }
+}
+
+/** What the devices of a class take of a resource, by device index. */
+export function deviceNeeds({ perDevice }: DomainResource, cls: NodeClass): number[] {
+  return cls.devices.map(({ kind, model }) => own(perDevice, model) ?? own(perDevice, kind) ?? 0);
+}
+
+function own(record: Readonly<Record<string, number>>, key: string): number | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}
+
+/** "5.6 kW of power" from thousandths. */
+export function resourceText({ name, unit }: DomainResource, thousandths: number): string {
+  const amount = Math.floor(thousandths / wholeDevice);
+  const text = unit !== '' && amount >= 1000 ? `${amount / 1000} k${unit}` : `${amount}${unit && ` ${unit}`}`;
+  return `${text} of ${name}`;
+}

@@ -1,0 +1,227 @@
+// The naive engine's topology: a domain is the start of a path of names, and its room is counted anew whenever it is asked.
+import type { NodeId } from '@muster/model';
+import {
+  type Box,
+  boxRoom,
+  fillNodes,
+  firstOrder,
+  type Gang,
+  resourceNeeds,
+  type Task,
+} from './reference-place.ts';
+
+/** A domain: its level (-1 is the fleet) and the names on its path. */
+interface Domain {
+  readonly level: number;
+  readonly path: string;
+}
+
+export interface Ground {
+  readonly region: Domain;
+  /** Level down to which few domains are used. */
+  readonly packLevel: number;
+}
+
+const fleet: Domain = { level: -1, path: '' };
+export const wholeFleet: Ground = { region: fleet, packLevel: -1 };
+
+function levelOf(gang: Gang, name: string): number | null {
+  const names = [...gang.policy.topology.levels, 'node'];
+  return names.includes(name) ? names.indexOf(name) : null;
+}
+
+function domainOf(gang: Gang, { facts }: Box, level: number): Domain {
+  const { labels } = facts.inventory;
+  const names = gang.policy.topology.levels.map((name) =>
+    name === 'cluster' ? facts.cluster : name === 'pool' ? facts.pool : (labels[name] ?? ''),
+  );
+  return { level, path: [...names, facts.node].slice(0, level + 1).join('\0') };
+}
+
+function boxesIn(gang: Gang, domain: Domain): Box[] {
+  return gang.boxes.filter((box) => domainOf(gang, box, domain.level).path === domain.path);
+}
+
+/** The domains of a level inside one, by path. */
+function within(gang: Gang, domain: Domain, level: number): Domain[] {
+  const paths = boxesIn(gang, domain).map((box) => domainOf(gang, box, level).path);
+  return [...new Set(paths)].sort().map((path) => ({ level, path }));
+}
+
+/** Where the job's own topology lets the gang be tried, in this order. */
+export function groundsOf(gang: Gang): Ground[] {
+  const { topology } = gang.row.demand;
+  if (topology === null || topology.mode === 'spread') return [wholeFleet];
+  const level = levelOf(gang, topology.level);
+  if (level === null) return [];
+  const [leader] = firstOrder(gang);
+  const { tasks } = gang.row.demand.groups[leader!]!;
+  const unrestricted = { ...gang, avoid: [] };
+  const grounds: Ground[] = [];
+  for (let l = level; l >= (topology.mode === 'required' ? level : -1); l--)
+    for (const region of holding(unrestricted, leader!, everywhere, fleet, l, tasks))
+      grounds.push({ region, packLevel: level });
+  return grounds;
+}
+
+type Near = (box: Box) => boolean;
+const everywhere: Near = () => true;
+
+/** Domains with room for all, those with least room first. */
+function holding(gang: Gang, g: number, near: Near, region: Domain, level: number, tasks: number): Domain[] {
+  return within(gang, region, level)
+    .map((domain) => ({ domain, room: roomOf(gang, g, near, domain) }))
+    .filter(({ room }) => room >= tasks)
+    .sort((a, b) => a.room - b.room || (a.domain.path < b.domain.path ? -1 : 1))
+    .map(({ domain }) => domain);
+}
+
+function roomOf(gang: Gang, g: number, near: Near, domain: Domain): number {
+  const nodeLevel = gang.policy.topology.levels.length;
+  const sum =
+    domain.level === nodeLevel
+      ? boxesIn(gang, domain)
+          .filter(near)
+          .reduce((rooms, box) => rooms + boxRoom(gang, g, box), 0)
+      : within(gang, domain, domain.level + 1).reduce(
+          (rooms, child) => rooms + roomOf(gang, g, near, child),
+          0,
+        );
+  return Math.min(sum, limitOf(gang, leastNeeds(gang, g), domain));
+}
+
+/** Of each resource the least a task needs anywhere. */
+function leastNeeds(gang: Gang, g: number): number[] {
+  const all = gang.boxes.flatMap((box) => {
+    const needs = resourceNeeds(gang, g, box);
+    return needs === null ? [] : [needs];
+  });
+  return gang.policy.topology.resources.map((_, r) => Math.min(...all.map((needs) => needs[r]!)));
+}
+
+/** How many tasks the resources of this very domain allow. */
+function limitOf(gang: Gang, needs: readonly number[], domain: Domain): number {
+  const { resources } = gang.policy.topology;
+  const name = domain.path.split('\0').at(-1)!;
+  let limit = Number.POSITIVE_INFINITY;
+  for (const [r, { level, capacity, perDevice, perTask }] of resources.entries()) {
+    const amount = capacity[name] ?? capacity.default;
+    if (levelOf(gang, level) !== domain.level || name === '' || amount === undefined || needs[r] === 0)
+      continue;
+    let used = 0;
+    for (const box of boxesIn(gang, domain)) {
+      used += box.tasks * perTask * 1000;
+      for (const { index, kind, model } of box.facts.inventory.devices)
+        used += (box.taken.get(index) ?? 0) * (perDevice[model] ?? perDevice[kind] ?? 0);
+    }
+    limit = Math.min(limit, Math.floor(Math.max(0, amount * 1000 - used) / needs[r]!));
+  }
+  return limit;
+}
+
+/** How many tasks the resources of all domains above a box allow there. */
+export function resourceRoom(gang: Gang, g: number, box: Box): number {
+  if (gang.policy.topology.resources.length === 0) return Number.POSITIVE_INFINITY;
+  const needs = resourceNeeds(gang, g, box);
+  if (needs === null) return 0;
+  const levels = gang.policy.topology.levels.map((_, level) => level);
+  return Math.min(...levels.map((level) => limitOf(gang, needs, domainOf(gang, box, level))));
+}
+
+/** As many tasks of the group as found a place. */
+export function placeGroup(gang: Gang, g: number, tasksOf: readonly (readonly Task[])[]): Task[] {
+  const { demand } = gang.row;
+  const { tasks, topology, near: ask } = demand.groups[g]!;
+  const { region, packLevel } = gang.ground;
+  const asked = topology ?? (demand.topology?.mode === 'spread' ? demand.topology : null);
+  let near = everywhere;
+  if (ask) {
+    const level = levelOf(gang, ask.level);
+    if (level === null) return [];
+    const target = tasksOf[demand.groups.findIndex(({ name }) => name === ask.group)]!;
+    const domains = new Set(
+      target.map(
+        ({ node }) => domainOf(gang, gang.boxes.find(({ facts }) => facts.node === node)!, level).path,
+      ),
+    );
+    near = (box) => domains.has(domainOf(gang, box, level).path);
+  }
+  if (asked === null) return pack(gang, g, near, region, packLevel, tasks);
+  const level = levelOf(gang, asked.level);
+  if (level === null) return [];
+  if (asked.mode === 'spread') return spread(gang, g, near, level, tasks, topology === null);
+  const widest = asked.mode === 'required' ? level : region.level;
+  for (let l = level; l >= Math.max(widest, region.level + 1); l--) {
+    for (const domain of holding(gang, g, near, region, l, tasks)) {
+      const attempt = { ...gang };
+      const placed = pack(attempt, g, near, domain, level, tasks);
+      if (placed.length < tasks) continue;
+      Object.assign(gang, { boxes: attempt.boxes, port: attempt.port });
+      return placed;
+    }
+  }
+  const inRegion = asked.mode === 'preferred' || level <= region.level;
+  return inRegion ? pack(gang, g, near, region, level, tasks) : [];
+}
+
+/** Down to a level, few domains: the tightest that holds all that is left, else the one that holds most. */
+function pack(gang: Gang, g: number, near: Near, domain: Domain, level: number, tasks: number): Task[] {
+  if (domain.level >= level) {
+    const nodes = new Set<NodeId>(
+      boxesIn(gang, domain)
+        .filter(near)
+        .map(({ facts }) => facts.node),
+    );
+    return fillNodes(gang, g, nodes, tasks);
+  }
+  const wanted = Math.min(tasks, roomOf(gang, g, near, domain));
+  let children = within(gang, domain, domain.level + 1).map((child) => ({
+    child,
+    room: roomOf(gang, g, near, child),
+  }));
+  const placed: Task[] = [];
+  while (placed.length < wanted) {
+    const left = wanted - placed.length;
+    const enough = children.filter(({ room }) => room >= left);
+    const [best] =
+      enough.length > 0
+        ? enough.sort((a, b) => a.room - b.room || (a.child.path < b.child.path ? -1 : 1))
+        : children
+            .filter(({ room }) => room > 0)
+            .sort((a, b) => b.room - a.room || (a.child.path < b.child.path ? -1 : 1));
+    if (!best) break;
+    const part = Math.min(left, best.room);
+    const done = pack(gang, g, near, best.child, level, part);
+    placed.push(...done);
+    if (done.length < part) break;
+    children = children.filter((other) => other !== best);
+  }
+  return placed;
+}
+
+/** One task after the other to the domain with fewest, then least room, then first by path. */
+function spread(gang: Gang, g: number, near: Near, level: number, tasks: number, ofJob: boolean): Task[] {
+  const counts = ofJob ? gang.spread : new Map<string, number>();
+  const domains = within(gang, gang.ground.region, level)
+    .map((domain) => ({ domain, room: roomOf(gang, g, near, domain), part: 0 }))
+    .filter(({ room }) => room > 0);
+  for (let i = 0; i < tasks; i++) {
+    const [next] = domains
+      .filter(({ room, part }) => part < room)
+      .sort((a, b) => {
+        const [one, two] = [a, b].map((each) => (counts.get(each.domain.path) ?? 0) + each.part);
+        return one! - two! || a.room - a.part - (b.room - b.part) || (a.domain.path < b.domain.path ? -1 : 1);
+      });
+    if (!next) break;
+    next.part++;
+  }
+  const placed: Task[] = [];
+  for (const { domain, part } of domains) {
+    if (part === 0) continue;
+    const done = pack(gang, g, near, domain, level, part);
+    counts.set(domain.path, (counts.get(domain.path) ?? 0) + done.length);
+    placed.push(...done);
+    if (done.length < part) break;
+  }
+  return placed;
+}

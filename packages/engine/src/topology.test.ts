@@ -1,0 +1,225 @@
+import {
+  type DomainResource,
+  defaultPolicy,
+  type JobDemand,
+  type NodeFacts,
+  type Policy,
+  verdictText,
+} from '@muster/model';
+import { describe, expect, test } from 'vitest';
+import { loadEngine } from './load.ts';
+import {
+  demand,
+  devices,
+  type GroupOptions,
+  gpus,
+  group,
+  job,
+  jobId,
+  node,
+  oneTask,
+} from './testing/builders.ts';
+import { starts } from './testing/plan-text.ts';
+import { World } from './testing/world.ts';
+
+/** Four nodes of two devices in each of the racks a, b and c; a and b in zone x, c in zone y. */
+const fleet: readonly NodeFacts[] = ['a', 'b', 'c'].flatMap((rack) =>
+  [1, 2, 3, 4].map((n) =>
+    node(`${rack}${n}`, { labels: { zone: rack === 'c' ? 'y' : 'x', rack }, devices: devices(2) }),
+  ),
+);
+
+function worldOf(nodes: readonly NodeFacts[], policy: Policy = defaultPolicy): World {
+  const world = new World(loadEngine, ...nodes);
+  world.setPolicy(policy);
+  return world;
+}
+
+/** Nodes of each group of the last job, after the ones before it were placed one by one. */
+function placeOn(nodes: readonly NodeFacts[], ...asked: JobDemand[]): string[] {
+  const world = worldOf(nodes);
+  let last = world.decide();
+  for (const [i, one] of asked.entries()) {
+    world.submit(job(i + 1, one));
+    last = world.cycle();
+  }
+  return starts(last).flatMap((unit) => unit.tasks.map((task) => task.node.slice(5)));
+}
+
+const on = (name: string): JobDemand =>
+  demand(group([gpus(2)]), { constraints: [{ label: 'node', op: 'in', values: [name] }] });
+const gang = (tasks: number, options: GroupOptions = {}): ReturnType<typeof group> =>
+  group([gpus(2)], { tasks, cpuMilli: 1, memoryMib: 1, ...options });
+const racksOf = (nodes: readonly string[]): string[] => nodes.map((name) => name[0]!);
+
+describe('required', () => {
+  const together = (tasks: number, level = 'rack'): JobDemand =>
+    demand(gang(tasks), { topology: { level, mode: 'required' } });
+
+  test('goes to the tightest domain that holds all, then the first by path', () => {
+    expect(placeOn(fleet, together(3))).toEqual(['a1', 'a2', 'a3']);
+    expect(placeOn(fleet, on('b1'), together(3))).toEqual(['b2', 'b3', 'b4']);
+  });
+
+  test('waits when no single domain holds all, though the fleet does', () => {
+    expect(placeOn(fleet, on('a1'), on('b1'), on('c1'), together(4))).toEqual([]);
+    expect(placeOn(fleet, together(5))).toEqual([]);
+    expect(placeOn(fleet, together(8, 'zone'))).toHaveLength(8);
+    expect(placeOn(fleet, together(9, 'zone'))).toEqual([]);
+  });
+
+  test('may be a single node, and is told how large a domain is', () => {
+    const small = demand(group([gpus(1)], { tasks: 3 }), { topology: { level: 'node', mode: 'required' } });
+    const world = worldOf(fleet);
+    world.submit(job(1, small));
+    world.submit(job(2, together(5)));
+    world.cycle();
+    expect(verdictText(world.engine.explain(jobId(1), 1)!)).toContain('at most 2 tasks in one node');
+    expect(verdictText(world.engine.explain(jobId(2), 1)!)).toContain('at most 4 tasks in one rack');
+  });
+
+  test('says which nodes are free but in too small a place', () => {
+    const world = worldOf(fleet);
+    for (const [i, name] of ['a1', 'b1', 'c1'].entries()) world.submit(job(i + 1, on(name)));
+    world.cycle();
+    world.submit(job(9, together(4)));
+    world.cycle();
+    expect(verdictText(world.engine.explain(jobId(9), 1)!)).toContain(
+      'needs room for 4 tasks at once, there is room for 3 now: of 12 nodes, 6 have their devices in use; 6 are in a place too small for the whole',
+    );
+  });
+
+  test('of a group holds for that group alone', () => {
+    const groups = [
+      gang(3, { name: 'x', topology: { level: 'rack', mode: 'required' } }),
+      gang(2, { name: 'y', topology: { level: 'rack', mode: 'required' } }),
+    ];
+    expect(racksOf(placeOn(fleet, demand(groups)))).toEqual(['a', 'a', 'a', 'b', 'b']);
+  });
+
+  test('of a level that the policy does not have is impossible, and says so', () => {
+    const world = worldOf(fleet);
+    world.submit(job(1, together(1, 'aisle')));
+    world.cycle();
+    expect(verdictText(world.engine.explain(jobId(1), 1)!)).toContain('there is no topology level "aisle"');
+  });
+
+  test('takes nodes without the label for one domain of their own', () => {
+    const bare = [1, 2].map((n) => node(`n${n}`, { devices: devices(2) }));
+    expect(placeOn([...bare, ...fleet], together(2))).toEqual(['n1', 'n2']);
+  });
+});
+
+describe('preferred', () => {
+  const packed = (tasks: number): JobDemand =>
+    demand(gang(tasks), { topology: { level: 'rack', mode: 'preferred' } });
+
+  test('takes the narrowest domain that holds all, and few domains inside a wider one', () => {
+    expect(racksOf(placeOn(fleet, packed(4)))).toEqual(['a', 'a', 'a', 'a']);
+    expect(racksOf(placeOn(fleet, packed(6)))).toEqual(['a', 'a', 'a', 'a', 'b', 'b']);
+    expect(racksOf(placeOn(fleet, on('a1'), packed(6)))).toEqual(['b', 'b', 'b', 'b', 'a', 'a']);
+    expect(racksOf(placeOn(fleet, packed(9)))).toEqual([...'aaaabbbbc']);
+  });
+});
+
+describe('spread', () => {
+  const even = (tasks: number): JobDemand =>
+    demand(gang(tasks), { topology: { level: 'rack', mode: 'spread' } });
+
+  test('differs by at most one, and by more only where there is no room', () => {
+    expect(racksOf(placeOn(fleet, even(5)))).toEqual(['a', 'a', 'b', 'b', 'c']);
+    expect(racksOf(placeOn(fleet, on('b1'), on('b2'), on('b3'), even(6)))).toEqual([...'aaabcc']);
+  });
+
+  test('counts all groups of the job together', () => {
+    const groups = [gang(1, { name: 'x' }), gang(2, { name: 'y' }), gang(3, { name: 'z' })];
+    const asked = demand(groups, { topology: { level: 'rack', mode: 'spread' } });
+    expect(racksOf(placeOn(fleet, asked)).sort()).toEqual([...'aabbcc']);
+  });
+});
+
+describe('near', () => {
+  test('keeps a group where the other one is', () => {
+    const groups = [
+      gang(2, { name: 'x', topology: { level: 'rack', mode: 'spread' } }),
+      group([], { name: 'loader', tasks: 3, near: { group: 'x', level: 'rack' }, cpuMilli: 60_000 }),
+    ];
+    expect(racksOf(placeOn(fleet, demand(groups)))).toEqual([...'ababa']);
+    const same = [gang(1, { name: 'x' }), group([], { name: 'y', near: { group: 'x', level: 'node' } })];
+    expect(placeOn(fleet, on('a1'), demand(same))).toEqual(['a2', 'a2']);
+  });
+
+  test('waits when there is no room beside the other group', () => {
+    const groups = [gang(1, { name: 'x' }), gang(1, { name: 'y', near: { group: 'x', level: 'node' } })];
+    expect(placeOn(fleet, demand(groups))).toEqual([]);
+  });
+});
+
+describe('power of a rack', () => {
+  const power: DomainResource = {
+    name: 'power',
+    level: 'rack',
+    unit: 'W',
+    capacity: { default: 10_000, b: 2000 },
+    perDevice: { H100: 700, gpu: 300 },
+    perTask: 0,
+  };
+  const limited = { ...defaultPolicy, topology: { ...defaultPolicy.topology, resources: [power] } };
+  const eight = ['a', 'b'].map((rack) => node(rack, { labels: { rack } }));
+
+  function sold(world: World): number[] {
+    return ['a', 'b'].map(
+      (name) =>
+        [...world.runs.values()].flatMap((run) => run.tasks).filter((task) => task.node === `node_${name}`)
+          .length,
+    );
+  }
+
+  test('is never exceeded, and what is left is told', () => {
+    const world = worldOf(eight, limited);
+    for (let n = 1; n <= 16; n++) world.submit(job(n, oneTask(1)));
+    while (world.cycle().units.length > 0);
+    expect(sold(world)).toEqual([8, 2]);
+    expect(verdictText(world.engine.explain(jobId(16), 1)!)).toContain(
+      '1 is in a place with too little left (rack b has 600 W of power left, the task needs 700 W of power)',
+    );
+    const [first] = [...world.runs.values()].filter((run) => run.tasks[0]!.node === 'node_b');
+    world.finish(first!.run);
+    expect(starts(world.cycle())).toHaveLength(1);
+  });
+
+  test('counts parts of devices by their part, and gangs as a whole', () => {
+    const world = worldOf([node('b', { labels: { rack: 'b' } })], limited);
+    world.submit(job(1, oneTask(0.5)));
+    world.submit(job(2, demand(group([gpus(1)], { tasks: 3 }))));
+    world.submit(job(3, demand(group([gpus(1)], { tasks: 2 }))));
+    expect(starts(world.cycle()).map((unit) => unit.job)).toEqual([jobId(1), jobId(3)]);
+  });
+
+  test('is told in thousands of its unit', () => {
+    const world = worldOf([node('b', { labels: { rack: 'b' } })], limited);
+    world.submit(job(1, oneTask(8)));
+    world.cycle();
+    expect(verdictText(world.engine.explain(jobId(1), 1)!)).toContain(
+      'rack b has 2 kW of power left, the task needs 5.6 kW of power',
+    );
+  });
+});
+
+test('labels of racks and hosts do not make classes', () => {
+  const many = Array.from({ length: 300 }, (_, n) =>
+    node(`n${String(n).padStart(3, '0')}`, {
+      labels: { rack: `r${n % 20}`, hostname: `h${n}`, disk: 'ssd' },
+    }),
+  );
+  const world = worldOf(many);
+  const asked = (label: string, value: string): JobDemand =>
+    demand(group([gpus(8)]), { constraints: [{ label, op: 'in', values: [value] }] });
+  for (const [i, one] of [asked('hostname', 'h123'), asked('rack', 'r7'), asked('disk', 'ssd')].entries())
+    world.submit(job(i + 1, one));
+  expect(starts(world.cycle()).map((unit) => unit.tasks[0]!.node)).toEqual([
+    'node_n123',
+    'node_n007',
+    'node_n000',
+  ]);
+});
