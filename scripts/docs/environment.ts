@@ -30,7 +30,12 @@ const meanings: Readonly<Record<string, string>> = {
 const fromAgent = [
   ['`MUSTER_SCRATCH`', 'a directory of this task alone, and its working directory unless the job names one'],
   ['`MUSTER_TASK_KEY`', 'run and rank in one word'],
-  ['`MUSTER_STATUS_FILE`', 'kept for the checkpoint contract; nothing reads it yet'],
+  [
+    '`MUSTER_STATUS_FILE`',
+    'replace this file to tell that work is saved: see [checkpoints](../guide/checkpoints.md)',
+  ],
+  ['`MUSTER_RUN_TOKEN`', 'authenticates `POST /v1/runs/self/checkpoint`; good for this run only'],
+  ['`MUSTER_SERVER_URL`', 'where that API is, as the agent reaches it'],
   ['`CUDA_VISIBLE_DEVICES`, `NVIDIA_VISIBLE_DEVICES`', 'the GPUs of this task; empty for a task without'],
   ['`PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `TZ`', 'as the local user of the task needs them'],
 ] as const;

@@ -4,6 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { SecureContext } from 'node:tls';
 import { protocolVersion, type ServerMessage } from '@muster/model';
+import { CheckpointWatch } from './checkpoint-watch.ts';
 import { Connection } from './connection.ts';
 import { type Discovered, discover } from './discover/inventory.ts';
 import { Slots } from './discover/slots.ts';
@@ -79,6 +80,7 @@ class Agent {
   readonly #link: SupervisorLink;
   readonly #book: TaskBook;
   readonly #reports: Reports;
+  readonly #checkpoints: CheckpointWatch;
   readonly #epoch: Epoch;
   readonly #slots: Slots;
   readonly #userOf;
@@ -104,6 +106,11 @@ class Agent {
       if (keys.length > 0) this.#link.acknowledge(keys);
     });
     this.#book = new TaskBook((item) => this.#reports.add(item));
+    this.#checkpoints = new CheckpointWatch({
+      running: () => this.#book.running(),
+      scratchRoot: this.#scratchRoot,
+      report: (item) => this.#reports.add(item),
+    });
     const config = {
       dir: dir.private,
       node: identity.node,
@@ -147,6 +154,7 @@ class Agent {
       return 'stopped';
     } finally {
       rest();
+      this.#checkpoints.stop();
       this.#link.close();
     }
   }
@@ -278,6 +286,7 @@ class Agent {
       book: this.#book,
       reports: this.#reports,
       outputDir: this.#dir.output,
+      checkpoints: this.#checkpoints,
       specs: (command) => this.#specs(command),
     };
   }
@@ -291,6 +300,7 @@ class Agent {
         realUuids,
         scratchRoot: this.#scratchRoot,
         user,
+        serverUrl: this.#server(),
         agentEnv: process.env,
       };
       return taskSpecs(command, world);

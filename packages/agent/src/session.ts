@@ -12,6 +12,7 @@ import {
   type ServerMessage,
 } from '@muster/model';
 import { Beats } from './beats.ts';
+import type { CheckpointWatch } from './checkpoint-watch.ts';
 import type { Connection } from './connection.ts';
 import type { Logger } from './options.ts';
 import type { Reports } from './reports.ts';
@@ -32,6 +33,7 @@ export interface SessionDeps {
   readonly book: TaskBook;
   readonly reports: Reports;
   readonly outputDir: string;
+  readonly checkpoints: CheckpointWatch;
   readonly specs: (command: Message<'start'>['command']) => Promise<Specs>;
 }
 
@@ -140,11 +142,13 @@ export class Session {
 
   async #stop({ epoch, command }: Message<'stop'>): Promise<Taken> {
     if (!this.#deps.epoch.admit(epoch)) return this.#stale();
-    const { signal, graceMs, reason } = command;
+    const { signal, graceMs, reason, ask = null } = command;
+    if (ask) this.#deps.checkpoints.hurry(command.run);
     await this.#deps.link.stop(command.run, {
       class: command.class,
       reason: { code: command.class, message: clip(reason, maxReasonChars) },
       how: { signal, graceMs },
+      ask,
     });
     return accepted;
   }

@@ -29,6 +29,11 @@ export class TaskBook {
     return [...runs];
   }
 
+  /** Tasks that run now. */
+  running(): TaskStatus[] {
+    return [...this.#tasks.values()].filter(({ state }) => state === 'running');
+  }
+
   isLive(key: TaskKey): boolean {
     const task = this.#tasks.get(key);
     return task !== undefined && task.state !== 'ended';

@@ -12,12 +12,17 @@ export interface SpecWorld {
   readonly scratchRoot: string;
   /** Null: tasks run as the agent's user. */
   readonly user: TaskUser | null;
+  /** Where the API is, as this agent reaches it. */
+  readonly serverUrl: string;
   readonly agentEnv: Readonly<Record<string, string | undefined>>;
 }
 
 export type Specs =
   | { readonly ok: true; readonly specs: readonly TaskSpec[] }
   | { readonly ok: false; readonly message: string };
+
+/** A task tells of saved work by replacing this file of its scratch directory. */
+export const statusFile = '.muster-status';
 
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -43,7 +48,8 @@ function taskSpec(command: StartCommand, task: TaskStart, world: SpecWorld): Tas
       ...deviceEnv(task.devices, world),
       MUSTER_TASK_KEY: key,
       MUSTER_SCRATCH: scratch,
-      MUSTER_STATUS_FILE: join(scratch, '.muster-status'),
+      MUSTER_STATUS_FILE: join(scratch, statusFile),
+      MUSTER_SERVER_URL: world.serverUrl,
     },
     workdir: task.workdir,
     scratch,

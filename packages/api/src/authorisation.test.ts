@@ -51,6 +51,12 @@ const table: Readonly<Record<string, Row>> = {
   'POST /v1/jobs/:id/cancel': { url: ({ job }) => `/v1/jobs/${job}/cancel`, expect: changing },
   'POST /v1/jobs/:id/hold': { url: ({ job }) => `/v1/jobs/${job}/hold`, expect: changing },
   'POST /v1/jobs/:id/release': { url: ({ job }) => `/v1/jobs/${job}/release`, expect: changing },
+  // Only a run's own token authenticates, and none of these callers is a run.
+  'POST /v1/runs/self/checkpoint': {
+    url: plain('/v1/runs/self/checkpoint'),
+    body: () => ({ step: 1 }),
+    expect: [401, 401, 401, 401, 401, 401],
+  },
   'GET /v1/events': { url: plain('/v1/events'), expect: anyRole },
   'GET /v1/nodes': { url: plain('/v1/nodes'), expect: anyRole },
   'GET /v1/nodes/:id': { url: ({ node }) => `/v1/nodes/${node}`, expect: anyRole },

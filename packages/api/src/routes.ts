@@ -2,6 +2,7 @@
 import { agentRoutes } from './agents-connect.ts';
 import { auditRoutes } from './audit.ts';
 import { submitBatch } from './batch.ts';
+import { checkpointRoutes } from './checkpoints.ts';
 import { enrolmentRoutes } from './enrolment.ts';
 import { listEvents } from './events.ts';
 import { healthRoutes } from './health.ts';
@@ -21,6 +22,7 @@ export const routes: readonly Route[] = [
   whyJob,
   jobLogs,
   listEvents,
+  ...checkpointRoutes,
   ...nodeRoutes,
   ...enrolmentRoutes,
   ...agentRoutes,

@@ -10,11 +10,11 @@ const secretBytes = 32;
 const pattern = /^(mst|mse)_([A-Za-z0-9_-]{43})([A-Za-z0-9_-]{6})$/;
 
 /** How every secret starts, wherever it stands. */
-export const secretStart = /ms[te]_/;
+export const secretStart = /ms[ter]_/;
 
 /** A text that people wrote, fit to be kept: whatever looks like a secret is cut off after its start. */
 export function withoutSecrets(text: string): string {
-  return text.replace(/(ms[te]_)[\w-]+/g, '$1...');
+  return text.replace(/(ms[ter]_)[\w-]+/g, '$1...');
 }
 
 /** `mst` is an API token, `mse` an enrolment token. */

@@ -1,6 +1,7 @@
 // The log: every change that the engine or a person may want to know, in commit order. Bodies carry what `apply`
 // needs and what a reader wants to see, never commands, environment or secrets. Each kind has a schema version; older
 // versions are lifted by the upcasters below, so that everyone else sees only the newest form.
+import type { Checkpoint } from './checkpoint.ts';
 import type { JobDemand } from './demand.ts';
 import type { JobId, NodeId, RunId } from './ids.ts';
 import type { Inventory } from './inventory.ts';
@@ -52,12 +53,6 @@ export interface LiveRun extends RunFacts {
   readonly checkpointMs: number | null;
   /** It is being stopped, for whatever reason. */
   readonly stopping: boolean;
-}
-
-/** Progress that a run has saved, as it told. */
-export interface Checkpoint {
-  readonly step: number | null;
-  readonly path: string | null;
 }
 
 type QueuedFacts = JobPast & {

@@ -1,5 +1,6 @@
 export * from './assert.ts';
 export * from './canonical-json.ts';
+export * from './checkpoint.ts';
 export * from './decision.ts';
 export * from './demand.ts';
 export * from './event.ts';

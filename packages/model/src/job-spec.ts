@@ -30,6 +30,8 @@ export interface JobSpec {
   readonly retry: { readonly user: number; readonly outOfMemory: number; readonly infrastructure: number };
   readonly timeLimitMs: number | null;
   readonly stop: { readonly signal: SignalName; readonly graceMs: number };
+  /** How to ask for a checkpoint before a preemption, and how long to wait for a newer one; null: it is never asked. */
+  readonly checkpoint: { readonly signal: SignalName; readonly waitMs: number } | null;
   /** Null: never stopped for lack of renewal. */
   readonly stopAfterMs: number | null;
   readonly outputLimitMib: number;
@@ -112,6 +114,10 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
       retry: raw.retry,
       timeLimitMs: raw.timeLimit ?? null,
       stop: { signal: raw.stop.signal, graceMs: raw.stop.grace },
+      checkpoint:
+        raw.checkpoint?.signal === undefined
+          ? null
+          : { signal: raw.checkpoint.signal, waitMs: raw.checkpoint.wait },
       stopAfterMs:
         raw.stopAfter === undefined
           ? defaults.stopAfterMs(tier)

@@ -55,6 +55,7 @@ const bare: JobSpec = {
   retry: { user: 0, outOfMemory: 0, infrastructure: 5 },
   timeLimitMs: null,
   stop: { signal: 'TERM', graceMs: 30_000 },
+  checkpoint: null,
   stopAfterMs: 300_000,
   outputLimitMib: 64,
   labels: {},
@@ -287,8 +288,16 @@ describe('every field', () => {
       is: { signal: 'TERM', graceMs: 90_000 },
     },
     '/stopAfter': { give: { stopAfter: 'never' }, effect: (s) => s.stopAfterMs, is: null },
-    '/checkpoint/signal': { give: { checkpoint: { signal: 'USR1' } }, unsupportedAt: '/checkpoint' },
-    '/checkpoint/wait': { give: { checkpoint: { wait: '1m' } }, unsupportedAt: '/checkpoint' },
+    '/checkpoint/signal': {
+      give: { checkpoint: { signal: 'USR1' } },
+      effect: (s) => s.checkpoint,
+      is: { signal: 'USR1', waitMs: 60_000 },
+    },
+    '/checkpoint/wait': {
+      give: { checkpoint: { signal: 'USR1', wait: '2m' } },
+      effect: (s) => s.checkpoint?.waitMs,
+      is: 120_000,
+    },
     '/dependencies/*/job': { give: { dependencies: [{ job: 'job_x' }] }, unsupportedAt: '/dependencies' },
     '/dependencies/*/when': {
       give: { dependencies: [{ job: 'job_x', when: 'failed' }] },

@@ -13,7 +13,7 @@ const stopFor = (code: string): Stop => {
     rank: null,
     node: null,
   };
-  return { reason, result, preemptor: null };
+  return { reason, result, preemptor: null, askedMs: null };
 };
 
 function after(state: RunState, ...events: RunStateEvent[]): RunState {

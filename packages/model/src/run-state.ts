@@ -12,6 +12,8 @@ export interface Stop {
   readonly result: RunResult;
   /** The job whose claim needs this run's room; null when the stop is no preemption. */
   readonly preemptor: JobId | null;
+  /** When the run was asked for a last checkpoint; null when it is stopped without asking. */
+  readonly askedMs: number | null;
 }
 
 export type RunState =

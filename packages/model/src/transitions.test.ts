@@ -39,6 +39,7 @@ const stop: Stop = {
   reason,
   result: { ...failed, outcome: 'cancelled', class: 'cancelled' },
   preemptor: null,
+  askedMs: null,
 };
 
 const waiting = { attempt: 1, sinceMs: 5, notBeforeMs: 0, ...freshPast };

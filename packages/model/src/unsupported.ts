@@ -78,11 +78,6 @@ export const unsupportedFields: readonly Unsupported[] = [
     used: when('/preferences', (spec) => spec.preferences.length > 0),
   },
   {
-    field: '/checkpoint',
-    message: 'the checkpoint contract is not supported yet',
-    used: when('/checkpoint', (spec) => spec.checkpoint !== undefined),
-  },
-  {
     field: '/dependencies',
     message: 'dependencies are not supported yet',
     used: when('/dependencies', (spec) => spec.dependencies !== undefined),

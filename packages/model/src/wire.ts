@@ -17,6 +17,7 @@
 // agent never sends is a strike against its node (strikes.ts); a `refused` with the code `removed` ends the agent. Versions:
 // `protocol` is the highest both speak; a server takes agents of the neighbouring release.
 import * as z from 'zod';
+import { type Checkpoint, checkpointPath, checkpointStep } from './checkpoint.ts';
 import type { NodeId, RunId, ServerId } from './ids.ts';
 import type { Inventory } from './inventory.ts';
 import type { SignalName } from './job-spec.ts';
@@ -62,6 +63,11 @@ export interface StopCommand {
   readonly class: 'cancelled' | 'preemption' | 'infrastructure' | 'timeout';
   readonly signal: SignalName;
   readonly graceMs: number;
+  /**
+   * Send this signal first and wait so long for the program to save its work; then stop it as above. Another stop
+   * without it says that the wait is over: a newer checkpoint has come.
+   */
+  readonly ask?: { readonly signal: SignalName; readonly waitMs: number } | null;
 }
 
 /** What an agent holds of one task, as told in hello. */
@@ -75,7 +81,14 @@ export interface TaskReport {
 /** What an agent saw happen. */
 export type Observation =
   | { readonly kind: 'started'; readonly run: RunId; readonly rank: number; readonly pid: number }
-  | { readonly kind: 'ended'; readonly run: RunId; readonly rank: number; readonly exit: TaskExit };
+  | { readonly kind: 'ended'; readonly run: RunId; readonly rank: number; readonly exit: TaskExit }
+  /** The task told that its work is saved, so long ago. */
+  | ({
+      readonly kind: 'checkpoint';
+      readonly run: RunId;
+      readonly rank: number;
+      readonly agoMs: number;
+    } & Checkpoint);
 
 export type AgentMessage =
   | {
@@ -254,6 +267,14 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
         z.discriminatedUnion('kind', [
           z.strictObject({ kind: z.literal('started'), run: runText, rank: nat, pid: nat }),
           z.strictObject({ kind: z.literal('ended'), run: runText, rank: nat, exit }),
+          z.strictObject({
+            kind: z.literal('checkpoint'),
+            run: runText,
+            rank: nat,
+            agoMs: nat,
+            step: checkpointStep.nullable(),
+            path: checkpointPath.nullable(),
+          }),
         ]),
       )
       .max(10_000),

@@ -8,6 +8,7 @@
 // Decisions (commitPlan, expire, freeze, retain) carry an epoch that is checked inside the write. Everything else may come
 // from any server and is guarded by row state, version and session.
 import type {
+  Checkpoint,
   Decision,
   DecisionTrace,
   Drain,
@@ -56,6 +57,8 @@ export interface Store {
   // Jobs (any server) ------------------------------------------------------------------------------------------
   /** Group-committed with concurrent calls; one bad item never fails its neighbours. */
   submit(item: Submit): Promise<Outcome<Submitted, SubmitRefusal>>;
+  /** A run tells that its work is saved, with the token its start command carried; refused once the run is over. */
+  checkpoint(token: string, saved: Checkpoint): Promise<Outcome<null, 'bad-token'>>;
   /** The items of one request, committed together with whatever else is in the group; each has its own outcome. */
   submitMany(items: readonly Submit[]): Promise<readonly Outcome<Submitted, SubmitRefusal>[]>;
   // What is so already is committed and changes nothing: cancelling an ended job, holding a held one, releasing a
@@ -414,6 +417,8 @@ export interface RunRow {
   readonly state: RunState;
   readonly plannedMs: number;
   readonly port: number;
+  /** Its last word of saved work, and when that was. */
+  readonly checkpoint: (Checkpoint & { readonly atMs: number }) | null;
   readonly tasks: readonly TaskRow[];
 }
 

@@ -9,6 +9,7 @@ import { Hints } from './hints.ts';
 import { migrate } from './migrate.ts';
 import { type AuditCheck, audit, auditSince, verifyAudit } from './pg/audit.ts';
 import { changeJob } from './pg/cancel.ts';
+import { checkpoint } from './pg/checkpoint.ts';
 import { commitOutboxDone } from './pg/close-outbox.ts';
 import { commitPlan } from './pg/commit-plan.ts';
 import { decisions, lifeAt } from './pg/decisions.ts';
@@ -120,6 +121,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     },
     cancel: (job, by, versions) =>
       known(changeJob(database, 'cancel', job, by, versions)) as ReturnType<Store['cancel']>,
+    checkpoint: (token, saved) => known(checkpoint(database, token, saved)),
     hold: (job, by, versions) => known(changeJob(database, 'hold', job, by, versions)),
     release: (job, by, versions) => known(changeJob(database, 'release', job, by, versions)),
     commitPlan: (epoch, plan, trace) => known(commitPlan(database, epoch, plan, trace ?? null)),

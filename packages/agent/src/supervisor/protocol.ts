@@ -46,6 +46,8 @@ export interface StopRequest {
   readonly reason: Reason;
   /** Null: as the task's own spec says. */
   readonly how: { readonly signal: SignalName; readonly graceMs: number } | null;
+  /** Signal to send first, and how long to let the program save its work; left out: stop at once. */
+  readonly ask?: { readonly signal: SignalName; readonly waitMs: number } | null;
 }
 
 export interface TaskStatus {

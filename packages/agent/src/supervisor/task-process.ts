@@ -42,6 +42,8 @@ export class TaskProcess {
   #lease: Lease;
   #startedMs = 0;
   #stop: { readonly request: StopRequest; killAtMs: number; killed: boolean } | null = null;
+  /** Asked for a checkpoint, to be stopped at this time. */
+  #asked: { readonly request: StopRequest; readonly untilMs: number } | null = null;
   #ending = false;
   pid = 0;
 
@@ -103,6 +105,25 @@ export class TaskProcess {
 
   /** The first stop names the reason; a later one can only bring the kill forward. */
   stop(request: StopRequest): void {
+    if (this.#asks(request)) return;
+    this.#stopNow(this.#asked?.request ?? request);
+  }
+
+  /**
+   * A stop that asks for a checkpoint first: the program gets its signal once and time to save its work. The stop itself
+   * comes when that time is over, or with another stop that asks no more.
+   */
+  #asks(request: StopRequest): boolean {
+    const { ask } = request;
+    if (!ask || this.#stop || this.#ending || this.pid === 0) return false;
+    if (this.#asked) return true;
+    this.#asked = { request, untilMs: this.#deps.nowMs() + ask.waitMs };
+    // The program itself and not its children: the default of most signals is to die, and data loaders have no handler.
+    signalPid(this.pid, `SIG${ask.signal}` as NodeJS.Signals);
+    return true;
+  }
+
+  #stopNow(request: StopRequest): void {
     const { signal, graceMs } = request.how ?? this.spec.stop;
     this.#stopUntil(request, signal, this.#deps.nowMs() + graceMs);
   }
@@ -119,6 +140,10 @@ export class TaskProcess {
       if (!stop) continue;
       if (nowMs >= stop.signalAtMs) this.#stopUntil(stop.request, this.spec.stop.signal, stop.killAtMs);
       else nextMs = Math.min(nextMs, stop.signalAtMs);
+    }
+    if (this.#asked && !this.#stop) {
+      if (nowMs >= this.#asked.untilMs) this.#stopNow(this.#asked.request);
+      else nextMs = Math.min(nextMs, this.#asked.untilMs);
     }
     if (!this.#stop || this.#stop.killed) return nextMs;
     if (nowMs >= this.#stop.killAtMs) this.#kill();
@@ -206,7 +231,7 @@ export class TaskProcess {
       {
         code,
         signal,
-        stop: this.#stop?.request ?? null,
+        stop: this.#stop?.request ?? this.#asked?.request ?? null,
         oomKilled: this.#cgroup?.oomKilled() ?? false,
         launchFailure: code === 125 ? this.#launchFailure() : null,
       },

@@ -91,6 +91,7 @@ export function jobDetail(change: Partial<JobDetail> = {}): JobDetail {
       retry: { user: 0, outOfMemory: 0, infrastructure: 5 },
       timeLimitMs: null,
       stop: { signal: 'TERM', graceMs: 30_000 },
+      checkpoint: null,
       stopAfterMs: 300_000,
       outputLimitMib: 64,
       labels: {},

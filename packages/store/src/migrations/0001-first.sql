@@ -73,6 +73,8 @@ CREATE TABLE run (
   -- What the run last said it has saved ({step, path, atMs}); and when that was last logged, which is what decisions see.
   checkpoint jsonb,
   checkpoint_ms bigint,
+  -- Hashes of the tokens its tasks speak to the API with; worth nothing once it has ended.
+  tokens text[] NOT NULL DEFAULT '{}',
   state jsonb NOT NULL,
   state_name text NOT NULL
     CHECK (state_name IN ('planned', 'starting', 'running', 'stopping', 'unknown', 'ended')),

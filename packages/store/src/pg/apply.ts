@@ -31,17 +31,26 @@ FROM unnest($1::text[], $2::int[], $3::text[], $4::text[]) AS c (run, rank, stat
 WHERE task.run = c.run AND task.rank = c.rank`,
 };
 
+const updateCheckpoints = {
+  name: 'update-checkpoints',
+  text: `
+UPDATE run SET checkpoint = c.checkpoint::jsonb, checkpoint_ms = c.logged_ms
+FROM unnest($1::text[], $2::text[], $3::bigint[]) AS c (id, checkpoint, logged_ms) WHERE run.id = c.id`,
+};
+
 const deleteRows = { name: 'delete-outbox-rows', text: 'DELETE FROM outbox WHERE id = ANY ($1::bigint[])' };
 const deleteRunRows = {
   name: 'delete-outbox-of-runs',
   text: 'DELETE FROM outbox WHERE run = ANY ($1::text[])',
 };
+// Only a stop that no longer waits for a checkpoint takes the place of one that does; the row is handed out again then.
 const insertStops = {
   name: 'insert-stop-rows',
   text: `
 INSERT INTO outbox (epoch, node, run, kind, stop)
 SELECT $1::bigint, node, run, 'stop', stop::jsonb FROM unnest($2::text[], $3::text[], $4::text[]) AS s (node, run, stop)
-ON CONFLICT (run, node, kind) DO NOTHING`,
+ON CONFLICT (run, node, kind) DO UPDATE SET stop = excluded.stop, attempted_session = NULL
+WHERE outbox.stop -> 'ask' <> 'null' AND excluded.stop -> 'ask' = 'null'`,
 };
 
 /** In a fenced transaction, whose epoch the stop rows carry. */
@@ -50,6 +59,7 @@ export async function applyChanges(tx: Tx, changes: Changes): Promise<void> {
     writeJobs(tx, [...changes.jobs]),
     writeRuns(tx, [...changes.runs]),
     writeTasks(tx, changes),
+    writeCheckpoints(tx, [...changes.checkpoints]),
     releaseCapacity(tx, changes.endedRuns),
     writeOutbox(tx, changes),
   ]);
@@ -89,6 +99,15 @@ async function writeTasks(tx: Tx, { tasks }: Changes): Promise<void> {
     tasks.map(({ task }) => task.rank),
     tasks.map(({ task }) => JSON.stringify(task.state)),
     tasks.map(({ task }) => task.state.state),
+  ]);
+}
+
+async function writeCheckpoints(tx: Tx, runs: readonly RunRecord[]): Promise<void> {
+  if (runs.length === 0) return;
+  await tx.query(updateCheckpoints, [
+    runs.map((run) => run.id),
+    runs.map((run) => JSON.stringify(run.checkpoint)),
+    runs.map((run) => run.checkpointMs),
   ]);
 }
 

@@ -21,14 +21,16 @@ export interface Loaded {
 const lockJobsText = {
   name: 'lock-jobs',
   text: `
-SELECT id, project, version, state, started_ms AS "startedMs", spec -> 'retry' AS retry, spec -> 'stop' AS stop
+SELECT id, project, version, state, started_ms AS "startedMs", spec -> 'retry' AS retry, spec -> 'stop' AS stop,
+  spec -> 'checkpoint' AS checkpoint
 FROM job WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
 };
 
 const loadRunsText = {
   name: 'load-runs',
   text: `
-SELECT id, job, attempt, exclusive, port, stop_after_ms AS "stopAfterMs", state
+SELECT id, job, attempt, exclusive, port, stop_after_ms AS "stopAfterMs", state, checkpoint,
+  checkpoint_ms AS "checkpointMs"
 FROM run WHERE id = ANY ($1::text[]) AND ended_ms IS NULL`,
 };
 
@@ -49,6 +51,7 @@ interface JobColumns {
   readonly startedMs: number | null;
   readonly retry: JobSpec['retry'];
   readonly stop: JobSpec['stop'];
+  readonly checkpoint: JobSpec['checkpoint'];
 }
 
 interface RunColumns {
@@ -59,6 +62,8 @@ interface RunColumns {
   readonly port: number;
   readonly stopAfterMs: number | null;
   readonly state: RunState;
+  readonly checkpoint: RunRecord['checkpoint'];
+  readonly checkpointMs: number | null;
 }
 
 interface TaskColumns {

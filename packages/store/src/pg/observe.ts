@@ -5,7 +5,7 @@ import type { NodeId, Observation } from '@muster/model';
 import type { NodeSession, Observed } from '../contract.ts';
 import type { Database, Reader } from '../database.ts';
 import { Changes, type RunRecord } from '../rules/records.ts';
-import { endTask, startTask } from '../rules/run-rules.ts';
+import { checkpointRun, endTask, startTask } from '../rules/run-rules.ts';
 import { applyChanges } from './apply.ts';
 import { lockRuns } from './load.ts';
 
@@ -49,6 +49,7 @@ function observe(changes: Changes, node: NodeId, run: RunRecord | undefined, ite
   const task = run.tasks.find((one) => one.rank === item.rank);
   if (task?.node !== node) return false;
   if (item.kind === 'started') startTask(changes, run, task);
+  else if (item.kind === 'checkpoint') checkpointRun(changes, run, item, item.agoMs);
   else endTask(changes, run, task, item.exit);
   return true;
 }

@@ -57,7 +57,7 @@ export async function jobByKey(
 const runsOf = {
   name: 'runs-of-job',
   text: `
-SELECT id, job, attempt, epoch, state, planned_ms AS "plannedMs", port FROM run
+SELECT id, job, attempt, epoch, state, planned_ms AS "plannedMs", port, checkpoint FROM run
 WHERE id >= $1 AND id < $2 ORDER BY attempt`,
 };
 const tasksOf = {

@@ -15,6 +15,7 @@ import type { Database, Tx } from '../database.ts';
 import { CommitUnknown } from '../failure.ts';
 import { Changes, type RunRecord, type TaskRecord } from '../rules/records.ts';
 import { attemptRun, endTasks, isOver, stopOf } from '../rules/run-rules.ts';
+import { hashRunToken, mintRunToken } from '../run-token.ts';
 import { applyChanges } from './apply.ts';
 import { lockRuns } from './load.ts';
 
@@ -170,12 +171,25 @@ async function startCommands(
     if (job) plans.set(run.id, runStart(run, job, nodeById));
   }
   const commands = new Map<number, StartCommandOf>();
+  const tokens = new Map<RunId, string>();
   for (const row of rows) {
     const plan = starts.has(row.id) && plans.get(row.run);
-    if (plan) commands.set(row.id, startCommand(plan, row.node));
+    if (!plan) continue;
+    const token = tokens.get(row.run) ?? mintRunToken(row.run);
+    tokens.set(row.run, token);
+    commands.set(row.id, startCommand(plan, row.node, token));
   }
+  await tx.query(addTokens, [[...tokens.keys()], [...tokens.values()].map(hashRunToken)]);
   return commands;
 }
+
+// A command that is handed out again has another token; the first may be in use.
+const addTokens = {
+  name: 'add-run-tokens',
+  text: `
+UPDATE run SET tokens = run.tokens || t.hash
+FROM unnest($1::text[], $2::text[]) AS t (id, hash) WHERE run.id = t.id`,
+};
 
 interface StartedJob {
   readonly id: JobId;
@@ -205,7 +219,7 @@ function runStart(
   return { run, job, env, tasksOn };
 }
 
-function startCommand({ run, job, env, tasksOn }: RunStart, node: NodeId): StartCommandOf {
+function startCommand({ run, job, env, tasksOn }: RunStart, node: NodeId, token: string): StartCommandOf {
   const { spec } = job;
   return {
     run: run.id,
@@ -219,7 +233,7 @@ function startCommand({ run, job, env, tasksOn }: RunStart, node: NodeId): Start
     tasks: (tasksOn.get(node) ?? []).map((task) => ({
       rank: task.rank,
       command: spec.groups[task.group]?.command ?? [],
-      env: env(task),
+      env: { ...env(task), MUSTER_RUN_TOKEN: token },
       workdir: spec.workdir,
       devices: task.devices,
       cpuMilli: task.cpuMilli,

@@ -1,6 +1,7 @@
 // Rows of one transaction as the rules see them: a job with its run and the run's tasks, changed in memory and written
 // back together. The rules neither read nor write anything, so that a store without SQL can follow the same ones.
 import type {
+  Checkpoint,
   ErrorClass,
   EventBody,
   JobId,
@@ -18,6 +19,7 @@ export interface JobRecord {
   readonly project: string;
   readonly retry: JobSpec['retry'];
   readonly stop: JobSpec['stop'];
+  readonly checkpoint: JobSpec['checkpoint'];
   state: JobState;
   version: number;
   startedMs: number | null;
@@ -34,6 +36,9 @@ export interface RunRecord {
   /** In rank order. */
   readonly tasks: readonly TaskRecord[];
   state: RunState;
+  /** Its last word of saved work, and when such a word was last logged. */
+  checkpoint: (Checkpoint & { readonly atMs: number }) | null;
+  checkpointMs: number | null;
   changed: boolean;
 }
 
@@ -77,6 +82,8 @@ export class Changes {
   readonly nowMs: number;
   readonly jobs = new Set<JobRecord>();
   readonly runs = new Set<RunRecord>();
+  /** Runs that told of saved work. */
+  readonly checkpoints = new Set<RunRecord>();
   readonly tasks: { readonly run: RunRecord; readonly task: TaskRecord }[] = [];
   /** Their capacity is free again and their outbox rows are void. */
   readonly endedRuns: RunRecord[] = [];

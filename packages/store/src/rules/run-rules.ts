@@ -1,6 +1,8 @@
 // What becomes of a run when its tasks start, end or are to be stopped. Every observation, expiry, refusal and cancel
 // comes through here, so that capacity is released in one place only: when every task of the run is over.
 import {
+  type Checkpoint,
+  checkpointEveryMs,
   type NodeId,
   type RunResult,
   type RunState,
@@ -11,7 +13,7 @@ import {
   type TaskExit,
 } from '@muster/model';
 import { jobRunEnded, jobRunStarted } from './job-rules.ts';
-import type { Changes, RunRecord, StopWish, TaskRecord } from './records.ts';
+import type { Changes, RunRecord, StopRow, StopWish, TaskRecord } from './records.ts';
 
 export function isOver(task: TaskRecord): boolean {
   return task.state.state === 'ended';
@@ -122,30 +124,68 @@ function closeStart(changes: Changes, task: TaskRecord): void {
 export function stopRun(changes: Changes, run: RunRecord, result: RunResult, wish: StopWish): void {
   if (run.state.state === 'ended' || stopOf(run.state) !== null) return;
   const { preemptor = null } = wish;
+  const askedMs = preemptor !== null && run.job.checkpoint ? changes.nowMs : null;
   const reason = { code: wish.code, message: wish.message };
-  if (!stepRunRecord(changes, run, { kind: 'stop', stop: { reason, result, preemptor } })) return;
+  if (!stepRunRecord(changes, run, { kind: 'stop', stop: { reason, result, preemptor, askedMs } })) return;
   changes.event(run.job, { kind: 'run.stopping', run: run.id, job: run.job.id, reason, preemptor });
-  const { signal, graceMs } = run.job.stop;
-  const nodes = new Set(
-    run.tasks.filter((task) => !isOver(task) && !neverSent(task)).map((task) => task.node),
-  );
-  for (const node of nodes) {
-    const stop = { reason: wish.message, class: wish.class, signal, graceMs };
-    changes.stops.push({ node, run: run.id, stop });
-  }
+  tellNodes(changes, run, wish.message, wish.class);
   for (const task of run.tasks) if (neverSent(task)) endUnsent(changes, run, task, wish);
 }
 
 /** A node that was stopping a run and still holds it is told again: the word may have been lost with the agent. */
 export function repeatStop(changes: Changes, run: RunRecord, node: NodeId): void {
   const stop = stopOf(run.state);
-  if (stop === null) return;
+  if (stop !== null) changes.stops.push(stopRow(run, node, stop.reason.message, stopClass(stop)));
+}
+
+/** Everything it may run on is told to stop it. */
+function tellNodes(changes: Changes, run: RunRecord, reason: string, errorClass: StopWish['class']): void {
+  const sent = run.tasks.filter((task) => !isOver(task) && !neverSent(task));
+  for (const node of new Set(sent.map((task) => task.node)))
+    changes.stops.push(stopRow(run, node, reason, errorClass));
+}
+
+function stopRow(run: RunRecord, node: NodeId, reason: string, errorClass: StopWish['class']): StopRow {
   const { signal, graceMs } = run.job.stop;
-  changes.stops.push({
-    node,
-    run: run.id,
-    stop: { reason: stop.reason.message, class: stopClass(stop), signal, graceMs },
-  });
+  const ask = awaitsCheckpoint(run) ? run.job.checkpoint : null;
+  return { node, run: run.id, stop: { reason, class: errorClass, signal, graceMs, ask } };
+}
+
+/** It was asked for a checkpoint and has not told of one since. */
+function awaitsCheckpoint(run: RunRecord): boolean {
+  const askedMs = stopOf(run.state)?.askedMs ?? null;
+  return askedMs !== null && (run.checkpoint === null || run.checkpoint.atMs < askedMs);
+}
+
+/** The run told that its work was saved, so long ago. Old news changes nothing; the first after asking ends the wait. */
+export function checkpointRun(
+  changes: Changes,
+  run: RunRecord,
+  { step, path }: Checkpoint,
+  agoMs: number,
+): void {
+  if (run.state.state === 'ended') return;
+  const { nowMs } = changes;
+  const startedMs = 'startedMs' in run.state ? run.state.startedMs : null;
+  const atMs = Math.max(nowMs - agoMs, startedMs ?? nowMs);
+  if (run.checkpoint !== null && atMs <= run.checkpoint.atMs) return;
+  const awaited = awaitsCheckpoint(run);
+  run.checkpoint = { step, path, atMs };
+  changes.checkpoints.add(run);
+  const heard = awaited && !awaitsCheckpoint(run);
+  if (heard || run.checkpointMs === null || atMs - run.checkpointMs >= checkpointEveryMs) {
+    run.checkpointMs = atMs;
+    changes.event(run.job, {
+      kind: 'run.checkpointed',
+      run: run.id,
+      job: run.job.id,
+      checkpointMs: atMs,
+      step,
+      path,
+    });
+  }
+  const stop = stopOf(run.state);
+  if (heard && stop) tellNodes(changes, run, stop.reason.message, stopClass(stop));
 }
 
 function stopClass({ preemptor }: Stop): StopWish['class'] {

@@ -63,6 +63,7 @@ export function aSpec(changes: Partial<JobSpec> & { tasks?: number; gpus?: numbe
     retry: { user: 0, outOfMemory: 0, infrastructure: 3 },
     timeLimitMs: null,
     stop: { signal: 'TERM', graceMs: 30_000 },
+    checkpoint: null,
     stopAfterMs: 300_000,
     outputLimitMib: 1024,
     labels: {},

@@ -5,6 +5,8 @@ import {
   anInventory,
   aPlan,
   aPreemption,
+  aSpec,
+  aSubmit,
   aUnit,
   failed,
   type JoinedNode,
@@ -192,6 +194,84 @@ export function preemptSuite(harness: Harness): void {
     expect(await store.commitPlan(epoch, aPlan([{ ...release, jobVersion: 3 }]))).toMatchObject({
       value: { released: [], dropped: [{ refusal: 'job-changed' }] },
     });
+  });
+
+  /** A running job that is asked for checkpoints, and a stop for another job. */
+  async function asked() {
+    const store = await harness.store();
+    const epoch = await lead(store);
+    const node = await joinNode(store);
+    const checkpoint = { signal: 'USR1', waitMs: 60_000 } as const;
+    const job = await submitted(store, aSubmit({ spec: aSpec({ checkpoint }) }));
+    const unit = aUnit(job, [placement(node.node)]);
+    await store.commitPlan(epoch, aPlan([unit]));
+    const [start] = await store.takeOutbox([node], 100);
+    await store.observe(node, [{ kind: 'started', run: unit.run, rank: 0, pid: 1 }]);
+    const token = start?.kind === 'start' ? (start.command.tasks[0]?.env.MUSTER_RUN_TOKEN ?? '') : '';
+    const preempt = async () => {
+      const preemptor = await submitted(store);
+      const claim = aPreemption(preemptor, [placement(node.node)], [unit], { port: 20_001 });
+      return store.commitPlan(epoch, aPlan([claim]));
+    };
+    return { store, node, job, unit, token, preempt };
+  }
+
+  const told = async (store: Store) =>
+    (await store.eventsSince(0, 100))
+      .map(({ body }) => body)
+      .filter(({ kind }) => kind === 'run.checkpointed');
+
+  test('saved work is stamped with the time of the database and logged at most every few seconds', async () => {
+    const { store, node, unit } = await asked();
+    const report = (step: number, agoMs: number) =>
+      store.observe(node, [{ kind: 'checkpoint', run: unit.run, rank: 0, step, path: '/c', agoMs }]);
+    await report(1, 0);
+    await report(2, 0);
+    // Older than what is known: a report that came late.
+    await report(0, 5000);
+    expect(await told(store)).toMatchObject([{ step: 1, path: '/c' }]);
+    const { runs } = await store.loadEngine();
+    const [event] = await told(store);
+    expect(runs[0]?.checkpointMs).toBe(event?.kind === 'run.checkpointed' ? event.checkpointMs : 0);
+    expect((await store.runs(unit.job))[0]?.checkpoint).toMatchObject({ step: 2, path: '/c' });
+  });
+
+  test('a run may tell by its own token, which is worth nothing once it is over', async () => {
+    const { store, node, unit, token } = await asked();
+    const saved = { step: 7, path: null };
+    expect(await store.checkpoint(token, saved)).toMatchObject({ outcome: 'committed' });
+    expect(await told(store)).toMatchObject([{ step: 7 }]);
+    expect(await store.checkpoint(`${token.slice(0, -1)}x`, saved)).toMatchObject({ refusal: 'bad-token' });
+    expect(await store.checkpoint('msr_x', saved)).toMatchObject({ refusal: 'bad-token' });
+    await store.observe(node, [{ kind: 'ended', run: unit.run, rank: 0, exit: ok }]);
+    expect(await store.checkpoint(token, saved)).toMatchObject({ refusal: 'bad-token' });
+  });
+
+  test('a preempted run is asked first, and the first checkpoint after that ends the wait', async () => {
+    const { store, node, unit, preempt, token } = await asked();
+    await store.checkpoint(token, { step: 1, path: null });
+    await preempt();
+    const [ask] = await store.takeOutbox([node], 100);
+    expect(ask).toMatchObject({ kind: 'stop', command: { ask: { signal: 'USR1', waitMs: 60_000 } } });
+    if (ask)
+      await store.closeOutbox([{ id: ask.id, session: node.session, outcome: 'accepted', detail: null }]);
+    await store.observe(node, [
+      { kind: 'checkpoint', run: unit.run, rank: 0, step: 1, path: null, agoMs: 60_000 },
+    ]);
+    expect(await store.takeOutbox([node], 100)).toEqual([]);
+    await store.observe(node, [
+      { kind: 'checkpoint', run: unit.run, rank: 0, step: 2, path: null, agoMs: 0 },
+    ]);
+    const [now] = await store.takeOutbox([node], 100);
+    expect(now).toMatchObject({ kind: 'stop', command: { ask: null, class: 'preemption' } });
+    expect((await told(store)).at(-1)).toMatchObject({ step: 2 });
+  });
+
+  test('a checkpoint that comes before the question was taken takes its place', async () => {
+    const { store, node, preempt, token } = await asked();
+    await preempt();
+    await store.checkpoint(token, { step: 3, path: null });
+    expect(await store.takeOutbox([node], 100)).toMatchObject([{ kind: 'stop', command: { ask: null } }]);
   });
 
   test('a cancelled victim stays cancelled', async () => {

@@ -1,0 +1,38 @@
+// The checkpoint contract: a program tells that its work is saved, and what it would lose is counted from there. It says so
+// by replacing the file $MUSTER_STATUS_FILE, or by POST /v1/runs/self/checkpoint with $MUSTER_RUN_TOKEN. Any rank may;
+// the newest word counts for the whole run. Its output is never read for it.
+import * as z from 'zod';
+
+/** Progress that a run has saved, as it told. */
+export interface Checkpoint {
+  readonly step: number | null;
+  readonly path: string | null;
+}
+
+export const checkpointStep = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+export const checkpointPath = z.string().max(1000);
+
+export const checkpointSchema = z.strictObject({
+  step: checkpointStep
+    .nullable()
+    .default(null)
+    .meta({ description: 'how far the work has come, in whatever the program counts' }),
+  path: checkpointPath.nullable().default(null).meta({ description: 'where the checkpoint is' }),
+});
+
+/** What is in a status file, or why it says nothing. Unknown fields are the program's own business. */
+export function parseStatus(text: string): Checkpoint | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  const { step, path } = value as Record<string, unknown>;
+  const parsed = checkpointSchema.safeParse({ step: step ?? null, path: path ?? null });
+  return parsed.success ? parsed.data : null;
+}
+
+/** A run's checkpoints are logged at most so often; the last word before a stop always is. */
+export const checkpointEveryMs = 10_000;
