@@ -57,6 +57,13 @@ const table: Readonly<Record<string, Row>> = {
     body: () => ({ step: 1 }),
     expect: [401, 401, 401, 401, 401, 401],
   },
+  'POST /v1/whatif': {
+    url: plain('/v1/whatif'),
+    body: () => ({ submit: { ...aJob, project: 'a' } }),
+    expect: [401, 422, 403, 200, 200, 200],
+  },
+  // Nothing was decided yet, so there is nothing to replay.
+  'POST /v1/replay': { url: plain('/v1/replay'), body: () => ({}), expect: [401, 403, 403, 403, 403, 404] },
   'GET /v1/events': { url: plain('/v1/events'), expect: anyRole },
   'GET /v1/nodes': { url: plain('/v1/nodes'), expect: anyRole },
   'GET /v1/nodes/:id': { url: ({ node }) => `/v1/nodes/${node}`, expect: anyRole },

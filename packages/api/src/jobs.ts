@@ -91,7 +91,7 @@ function idempotencyKey(key: string | string[] | undefined): string | null {
   throw refuse('bad-request', `the header Idempotency-Key is not valid: ${keyRule}`);
 }
 
-async function checkedSpec(api: Api, caller: Caller, body: unknown) {
+export async function checkedSpec(api: Api, caller: Caller, body: unknown) {
   const tenancy = await api.tenancy.current();
   const checked = checkSpec(caller, tenancy, specDefaults(caller, tenancy), body);
   if (checked.ok) return checked.spec;

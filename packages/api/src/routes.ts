@@ -12,8 +12,10 @@ import { metaRoutes, openapiRoute } from './meta.ts';
 import { nodeRoutes } from './nodes.ts';
 import { openapiOf } from './openapi.ts';
 import { projectRoutes } from './projects.ts';
+import { replay } from './replay.ts';
 import type { Route } from './route.ts';
 import { tokenRoutes } from './tokens.ts';
+import { whatIf } from './what-if.ts';
 import { whyJob } from './why.ts';
 
 export const routes: readonly Route[] = [
@@ -23,6 +25,8 @@ export const routes: readonly Route[] = [
   jobLogs,
   listEvents,
   ...checkpointRoutes,
+  whatIf,
+  replay,
   ...nodeRoutes,
   ...enrolmentRoutes,
   ...agentRoutes,

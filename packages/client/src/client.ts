@@ -5,6 +5,7 @@ import { eventsApi } from './events.ts';
 import { nodesApi } from './fleet.ts';
 import { jobsApi } from './jobs.ts';
 import { logsApi } from './logs.ts';
+import { questionsApi } from './questions.ts';
 import { type ClientOptions, createTransport } from './transport.ts';
 import { type WatchOptions, watchJob } from './watch.ts';
 
@@ -22,6 +23,7 @@ export function createClient(options: ClientOptions) {
     },
     events,
     nodes: nodesApi(transport),
+    ...questionsApi(transport),
     ...accessApi(transport),
   };
 }

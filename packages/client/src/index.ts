@@ -7,6 +7,7 @@ export type { EventFilter, FollowedEvent } from './events.ts';
 export type { EnrolmentView, NewEnrolment, NodeFilter } from './fleet.ts';
 export { type BatchItem, type ConsideredView, type JobFilter, newKey, type SubmitOptions } from './jobs.ts';
 export type { LogEvent, LogPiece, LogQuery } from './logs.ts';
+export type { ReplayInput, WhatIfInput } from './questions.ts';
 export type { StreamOptions } from './stream.ts';
 export type { ClientOptions, Fetch } from './transport.ts';
 export type { WatchOptions } from './watch.ts';

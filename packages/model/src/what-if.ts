@@ -61,7 +61,8 @@ export interface WhatIfStop extends OfJob {
 
 export interface WhatIfPreemption extends OfJob {
   readonly run: RunId;
-  readonly by: JobId;
+  /** Null when it is of a project that the asker does not see. */
+  readonly by: JobId | null;
   readonly right: Right;
 }
 
@@ -71,4 +72,25 @@ export interface WhatIfVerdict extends OfJob {
   readonly jobs: number;
   readonly before: Verdict | null;
   readonly after: Verdict | null;
+}
+
+/** A list of the answer as its asker may see it: all are counted, and those of their own projects are named. */
+export interface WhatIfList<T> {
+  readonly count: number;
+  /** The first of those the asker sees. */
+  readonly items: readonly (T & { readonly name: string })[];
+}
+
+export interface WhatIfView extends Pick<WhatIf, 'sequence' | 'cycles' | 'settled'> {
+  readonly at: string;
+  readonly starts: WhatIfList<WhatIfStart>;
+  readonly startsNot: WhatIfList<WhatIfStart>;
+  readonly moves: WhatIfList<WhatIfMove>;
+  readonly stops: WhatIfList<WhatIfStop>;
+  readonly preempts: WhatIfList<WhatIfPreemption>;
+  readonly spares: WhatIfList<WhatIfPreemption>;
+  /** Counts queue entries; `beforeText` and `afterText` say the reasons in words. */
+  readonly verdicts: WhatIfList<
+    WhatIfVerdict & { readonly beforeText: string | null; readonly afterText: string | null }
+  >;
 }

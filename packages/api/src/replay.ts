@@ -1,0 +1,130 @@
+// Replay of the decision log, for an admin of everything: it shows jobs of all projects. It runs in the second worker, one at a
+// time a server; as an event stream it tells how far it is, and it ends when its reader leaves.
+import { OperationalError, parsePolicy, type ReplayReport, type ReplayRequest } from '@muster/model';
+import * as z from 'zod';
+import type { Api } from './deps.ts';
+import { fieldRefusal, problemOf, refuse } from './problem.ts';
+import { type Call, route, streamed } from './route.ts';
+import { type EventStream, wantsStream } from './sse.ts';
+
+const sequence = z.int().min(0);
+const defaultLimit = 1_000_000;
+
+const body = z.strictObject({
+  from: sequence.optional().meta({ description: 'decisions made at this event or later' }),
+  sinceMs: z.int().min(1).optional().meta({ description: 'decisions of the last so many milliseconds' }),
+  to: sequence.optional().meta({ description: 'decisions made at this event or before' }),
+  policy: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .meta({ description: 'decide under this policy instead of those that were in force' }),
+  count: z.boolean().default(false).meta({
+    description: 'with a policy: go on after the first difference, each time from the recorded state',
+  }),
+  limit: z
+    .int()
+    .min(1)
+    .max(10_000_000)
+    .default(defaultLimit)
+    .meta({ description: 'at most so many decisions' }),
+});
+type Asked = z.output<typeof body>;
+
+const divergence = z.object({
+  decision: sequence,
+  sequence,
+  nowMs: sequence,
+  recordedVersion: z.string(),
+  recordedHash: z.string(),
+  hash: z.string(),
+  recorded: z.array(z.string()),
+  replayed: z.array(z.string()),
+  recordedVerdictsKnown: z.boolean(),
+});
+
+export const reportSchema: z.ZodType<ReplayReport> = z.object({
+  snapshot: sequence,
+  engineVersion: z.string(),
+  recordedVersions: z.array(z.string()),
+  from: sequence.nullable(),
+  to: sequence.nullable(),
+  decisions: sequence,
+  same: sequence,
+  leadIn: sequence,
+  divergence: divergence.nullable(),
+  cut: z.boolean(),
+});
+
+/** The server that has one under way. */
+const busy = new WeakSet<Api['control']>();
+
+export const replay = route({
+  id: 'replay',
+  method: 'POST',
+  path: '/v1/replay',
+  tag: 'questions',
+  summary: 'Make logged decisions again, and compare; as an event stream with progress',
+  access: 'operator',
+  body,
+  bodyBytes: 4 * 1024 * 1024,
+  stream: true,
+  answers: { 200: reportSchema },
+  async handle(api, call) {
+    const request = await requestOf(api, call.body);
+    if (busy.has(api.control))
+      throw refuse('too-many', 'a replay is under way on this server; wait for its end');
+    busy.add(api.control);
+    try {
+      if (!wantsStream(call.request)) return { body: await plain(api, call, request) };
+      await streaming(api, api.streams.open(call.request, call.reply, call.caller), request);
+      return streamed;
+    } finally {
+      busy.delete(api.control);
+    }
+  },
+});
+
+async function requestOf(api: Api, asked: Asked): Promise<ReplayRequest> {
+  const { from, sinceMs, to, policy, count, limit } = asked;
+  const parsed = policy === undefined ? null : parsePolicy(policy);
+  if (parsed && !parsed.ok) throw fieldRefusal(parsed.problems);
+  if (count && !parsed)
+    throw refuse('bad-request', 'count needs a policy: without one nothing differs but by a bug');
+  return {
+    fromSequence: from ?? null,
+    fromMs: sinceMs === undefined ? null : (await api.store.nowMs()) - sinceMs,
+    toSequence: to ?? null,
+    policy: parsed?.policy ?? null,
+    count,
+    limit,
+  };
+}
+
+/** A reader that leaves ends it. */
+async function plain(api: Api, { request }: Call, asked: ReplayRequest): Promise<ReplayReport> {
+  const left = new AbortController();
+  const leave = (): void => left.abort();
+  request.raw.socket.once('close', leave);
+  try {
+    return await api.control.replay(asked, () => {}, left.signal);
+  } finally {
+    request.raw.socket.off('close', leave);
+  }
+}
+
+async function streaming(api: Api, stream: EventStream, asked: ReplayRequest): Promise<void> {
+  try {
+    const report = await api.control.replay(
+      asked,
+      (progress) => void stream.send('progress', progress),
+      stream.signal,
+    );
+    await stream.send('report', report);
+  } catch (error) {
+    if (!(error instanceof OperationalError)) api.log.error({ err: error }, 'a replay failed');
+    const told = error instanceof OperationalError ? error : refuse('internal', 'the replay failed');
+    await stream.send('problem', problemOf(told.code, told.message));
+  } finally {
+    stream.end();
+  }
+}
