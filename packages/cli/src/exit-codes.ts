@@ -12,7 +12,10 @@ export const exit = {
 
 export const exitCodeTable: readonly (readonly [code: string, meaning: string])[] = [
   ['0', 'done; for run, wait and submit --wait: every job succeeded'],
-  ['1', 'refused or failed: the server said no, or a file is not a valid job'],
+  [
+    '1',
+    'refused or failed: the server said no, or a file is not a valid job; for replay: a decision came out otherwise',
+  ],
   ['2', 'the command line is wrong, a file cannot be read, or no server is configured'],
   ['3', 'the server cannot be reached, or it is not known whether the request took effect'],
   ['4', 'agent: an operator removed this node, and no new token brings it back'],

@@ -14,6 +14,7 @@ import { nodesCommand } from './commands/nodes.ts';
 import { profilesCommand } from './commands/profiles.ts';
 import { projectsCommand } from './commands/projects.ts';
 import { psCommand } from './commands/ps.ts';
+import { replayCommand } from './commands/replay.ts';
 import { runCommand } from './commands/run.ts';
 import { showCommand } from './commands/show.ts';
 import { submitCommand } from './commands/submit.ts';
@@ -21,6 +22,7 @@ import { thawCommand } from './commands/thaw.ts';
 import { tokensCommand } from './commands/tokens.ts';
 import { versionCommand } from './commands/version.ts';
 import { waitCommand } from './commands/wait.ts';
+import { whatifCommand } from './commands/whatif.ts';
 import { whoamiCommand } from './commands/whoami.ts';
 import { whyCommand } from './commands/why.ts';
 
@@ -48,6 +50,7 @@ const groups: readonly ExtraCommands[] = [
     ],
   },
   { heading: 'Fleet', commands: [nodesCommand, drainCommand, undrainCommand, thawCommand, eventsCommand] },
+  { heading: 'Questions', commands: [whatifCommand, replayCommand] },
   {
     heading: 'Access',
     commands: [loginCommand, profilesCommand, whoamiCommand, projectsCommand, tokensCommand],

@@ -1,0 +1,159 @@
+import type { JobId, ReplayReport, RunId, WhatIfView } from '@muster/model';
+import { expect, test } from 'vitest';
+import { testBench } from './testing/bench.ts';
+
+const bench = testBench();
+const none = { count: 0, items: [] };
+const nothing: WhatIfView = {
+  sequence: 12,
+  at: '2026-01-01T00:00:00.000Z',
+  cycles: 1,
+  settled: true,
+  starts: none,
+  startsNot: none,
+  moves: none,
+  stops: none,
+  preempts: none,
+  spares: none,
+  verdicts: none,
+};
+const [one, two] = ['job_1', 'job_2'] as JobId[];
+const ours = { project: 'ours', name: 'train' };
+
+test('a what-if that changes nothing says so', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/whatif', { json: nothing });
+  const { code, stdout } = await bench.user.run(['whatif', 'drain', 'n1', 'n2']);
+  expect(stdout).toBe('At event 12, with this change:\n  nothing else is decided than without it\n');
+  expect(code).toBe(0);
+  expect(JSON.parse(bench.server.requests[0]?.body ?? '')).toEqual({ drain: ['n1', 'n2'] });
+});
+
+test('a what-if tells who is stopped, preempted, started and kept waiting, and counts the rest', async () => {
+  bench.logIn();
+  const answer: WhatIfView = {
+    ...nothing,
+    settled: false,
+    cycles: 100,
+    stops: { count: 1, items: [{ ...ours, job: one!, run: 'run_1' as RunId, requeued: true }] },
+    preempts: {
+      count: 1,
+      items: [{ ...ours, job: two!, run: 'run_2' as RunId, by: null, right: 'reclaim' }],
+    },
+    starts: { count: 3, items: [{ ...ours, job: one!, nodes: ['a', 'b'] }] },
+    startsNot: { count: 2, items: [] },
+    verdicts: {
+      count: 1,
+      items: [
+        {
+          ...ours,
+          job: two!,
+          jobs: 5,
+          before: null,
+          after: null,
+          beforeText: null,
+          afterText: 'waits: a reason',
+        },
+      ],
+    },
+  };
+  bench.server.on('POST /v1/whatif', { json: answer });
+  const { stdout } = await bench.user.run([
+    'whatif',
+    'quota',
+    'ours',
+    'gpu=16',
+    'memory=2TiB',
+    '--weight',
+    '2',
+  ]);
+  expect(JSON.parse(bench.server.requests[0]?.body ?? '')).toEqual({
+    quota: { project: 'ours', guaranteed: { gpu: 16, memory: '2TiB' }, weight: 2 },
+  });
+  for (const text of [
+    '1 job is stopped by it',
+    'waits again',
+    '1 job is preempted',
+    'another project',
+    '3 jobs start; 2 of them not shown',
+    'a, b',
+    '2 jobs no longer start',
+    'train and 4 like it (job_2, project ours)',
+    'was: not waiting',
+    'now: waits: a reason',
+    'only the first 100 cycles',
+  ])
+    expect(stdout).toContain(text);
+  const json = await bench.user.run(['whatif', 'lose-cluster', 'west', '-o', 'json']);
+  expect(JSON.parse(json.stdout)).toEqual(answer);
+});
+
+const report: ReplayReport = {
+  snapshot: 5,
+  engineVersion: '2',
+  recordedVersions: ['2'],
+  from: 7,
+  to: 90,
+  decisions: 30,
+  same: 30,
+  leadIn: 2,
+  divergence: null,
+  cut: false,
+};
+
+function reply(value: ReplayReport): void {
+  bench.logIn();
+  bench.server.on('POST /v1/replay', () => (response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write('event: progress\ndata: {"decisions":1,"sequence":8,"toSequence":90}\n\n');
+    response.end(`event: report\ndata: ${JSON.stringify(value)}\n\n`);
+  });
+}
+
+test('a replay that comes out alike ends with 0', async () => {
+  reply(report);
+  const { code, stdout } = await bench.user.run(['replay']);
+  expect([code, stdout]).toEqual([
+    0,
+    '30 decisions, made at events 7 to 90: all come out as they were recorded.\nStarted from the snapshot at event 5.\n',
+  ]);
+  expect(JSON.parse(bench.server.requests[0]?.body ?? '')).toEqual({ sinceMs: 3_600_000 });
+});
+
+test('a replay that does not ends with 1 and shows the first difference and another version', async () => {
+  const divergence = {
+    decision: 4,
+    sequence: 40,
+    nowMs: 0,
+    recordedVersion: '1',
+    recordedHash: 'a',
+    hash: 'b',
+    recorded: ['start run_1 on a [0]'],
+    replayed: ['start run_1 on b [0]'],
+    recordedVerdictsKnown: false,
+  };
+  reply({ ...report, same: 29, recordedVersions: ['1'], divergence });
+  const { code, stdout } = await bench.user.run(['replay', '--from', '3', '--to', '50']);
+  expect(code).toBe(1);
+  for (const text of [
+    '29 come out as they were recorded, 1 does not',
+    'made by engine version 1; this server has 2',
+    'The first is decision 4, made at event 40',
+    '  - start run_1 on a [0]',
+    '  + start run_1 on b [0]',
+  ])
+    expect(stdout).toContain(text);
+  expect(JSON.parse(bench.server.requests[0]?.body ?? '')).toEqual({ from: 3, to: 50 });
+});
+
+test.each([
+  [['replay', '--since', 'soon'], '--since must be a time such as 30m or 2h, not "soon"'],
+  [['replay', '--count'], '--count needs --policy'],
+  [['replay', '--from', '1', '--since', '1h'], 'give --from or --since, not both'],
+  [['whatif', 'quota', 'ours'], 'say what would change: gpu=16, --ceiling gpu=32 or --weight 2'],
+  [['whatif', 'quota', 'ours', 'gpu'], '"gpu" is not an amount; write it as gpu=16'],
+  [['whatif', 'add-nodes', 'many', '--like', 'n1'], 'count must be a whole number from 1 to 1000'],
+])('%j ends with 2 and one line', async (args, line) => {
+  bench.logIn();
+  expect(await bench.user.run(args)).toEqual({ code: 2, stdout: '', stderr: `muster: ${line}\n` });
+});
