@@ -75,8 +75,9 @@ export class Attempt {
     if (packLevel === -2) return 0;
     const { topology: ofJob } = this.#shape.demand;
     const topology = demand.topology ?? (ofJob?.mode === 'spread' ? ofJob : null);
-    if (region === root && topology === null && demand.near === null && packLevel < 0)
-      return this.#placeAnywhere(group, option.fits, demand.tasks);
+    const anyPlace = region === root && topology === null && demand.near === null && packLevel < 0;
+    if (anyPlace && this.#shape.nodePreferences.length === 0)
+      return this.#placeAnywhere(group, option.tiers, demand.tasks);
     const rooms = this.#roomsOf(demand, option);
     if (rooms === null) return 0;
     const fill = (domain: number, tasks: number): number => this.#fill(group, rooms, domain, tasks);
@@ -163,7 +164,7 @@ export class Attempt {
   /** As many of the tasks as fit into a domain, by the rule of nodes in order.ts; the domain's nodes are looked at one by one. */
   #fill(group: number, rooms: Rooms, domain: number, wanted: number): number {
     const fleet = this.#fleet;
-    const nodes = new DomainNodes(fleet, rooms, domain);
+    const nodes = new DomainNodes(fleet, this.#shape, rooms, domain);
     let left = wanted;
     while (left > 0) {
       const needsPort = group === 0 && this.placement.port < 0;
@@ -179,7 +180,20 @@ export class Attempt {
     return wanted - left;
   }
 
-  #placeAnywhere(group: number, fits: readonly ClassFit[], wanted: number): number {
+  /** The cheapest nodes first. */
+  #placeAnywhere(group: number, tiers: readonly (readonly ClassFit[])[], wanted: number): number {
+    let left = wanted;
+    for (let t = 0; t < tiers.length && left > 0; ) {
+      // Only rank 0 needs a port: cheaper nodes without one are for the others.
+      const once = t > 0 && group === 0 && this.placement.port < 0;
+      const placed = this.#placeInTier(group, tiers[t]!, left, once);
+      left -= placed;
+      t = once && placed > 0 ? 0 : t + 1;
+    }
+    return wanted - left;
+  }
+
+  #placeInTier(group: number, fits: readonly ClassFit[], wanted: number, once: boolean): number {
     let tasksMax = 0;
     for (let i = 0; i < fits.length; i++) tasksMax = Math.max(tasksMax, fits[i]!.tasksMax);
     let left = wanted;
@@ -194,6 +208,7 @@ export class Attempt {
       }
       this.#take(group, slot, this.#foundFit!, tasks);
       left -= tasks;
+      if (once) break;
       // Nodes without a free port are out for rank 0 only; they may hold more than the first one did.
       if (needsPort) tasks = tasksMax;
     }

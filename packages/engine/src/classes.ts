@@ -11,6 +11,7 @@ import {
   invariant,
   type NodeFacts,
   type PlacingPolicy,
+  type Prices,
 } from '@muster/model';
 
 export interface ClassDevice {
@@ -29,6 +30,8 @@ export interface NodeClass {
   readonly capabilities: readonly Capability[];
   readonly cpuMilli: number;
   readonly memoryMib: number;
+  /** 1000 for nodes that are fully trusted. */
+  readonly trustMilli: number;
   /** By device index. */
   readonly devices: readonly ClassDevice[];
 }
@@ -48,12 +51,13 @@ export class ClassTable {
 
   /** Countable things of the policy's topology. */
   readonly resources: readonly DomainResource[];
+  readonly prices: Prices;
 
   /** `before` is the table of an older policy, whose numbers are not used again. */
-  constructor(policy: Pick<PlacingPolicy, 'hardware' | 'topology'>, before?: ClassTable) {
-    const { hardware, topology } = policy;
+  constructor({ hardware, topology, prices }: PlacingPolicy, before?: ClassTable) {
     this.hardware = hardware;
     this.resources = topology.resources;
+    this.prices = prices;
     this.generation = before ? before.generation + 1 : 0;
     this.#nextId = before ? before.#nextId : 0;
     for (const level of topology.levels) if (level !== 'cluster' && level !== 'pool') this.#fine.add(level);
@@ -67,7 +71,8 @@ export class ClassTable {
   countLabels({ inventory }: NodeFacts, sign: 1 | -1): boolean {
     let changed = false;
     for (const [label, value] of Object.entries(inventory.labels)) {
-      if (this.#fine.has(label)) continue;
+      // Prices are by this label, so that it is always part of the class.
+      if (label === 'capacity' || this.#fine.has(label)) continue;
       const values = this.#values.get(label) ?? new Map<string, number>();
       this.#values.set(label, values);
       const nodes = (values.get(value) ?? 0) + sign;
@@ -82,10 +87,8 @@ export class ClassTable {
   }
 
   copy(): ClassTable {
-    const other = new ClassTable({
-      hardware: this.hardware,
-      topology: { levels: [], resources: this.resources },
-    });
+    const { hardware, resources, prices } = this;
+    const other = new ClassTable({ hardware, topology: { levels: [], resources }, prices });
     for (const label of this.#fine) other.#fine.add(label);
     for (const [label, values] of this.#values) other.#values.set(label, new Map(values));
     other.generation = this.generation;
@@ -145,6 +148,7 @@ function classParts(facts: NodeFacts, fine: ReadonlySet<string>): Omit<NodeClass
     capabilities: [...inventory.capabilities].sort(),
     cpuMilli: inventory.cpuMilli,
     memoryMib: inventory.memoryMib,
+    trustMilli: facts.trustMilli ?? 1000,
     devices: [...inventory.devices]
       .sort((a, b) => a.index - b.index)
       .map(({ kind, model, memoryMib, interconnect = null, generation = null }) => ({

@@ -1,29 +1,37 @@
 // The nodes of one domain while a group is placed in it. Choosing is by the rule of nodes in order.ts; nodes are sorted once,
 // so that filling a domain costs little more than looking at its nodes.
 import type { Fleet } from './fleet.ts';
-import { compareTightness } from './node-room.ts';
+import { compareTightness, scoreOn } from './node-room.ts';
 import type { Rooms } from './rooms.ts';
+import type { Shape } from './shape.ts';
 
 export class DomainNodes {
   readonly slots: number[] = [];
   readonly #rooms: number[] = [];
+  readonly #scores: number[] = [];
   readonly #fleet: Fleet;
   readonly #of: Rooms;
   /** Whether the policy's resources may limit a node further. */
   readonly #limited: boolean;
   #next = 0;
 
-  constructor(fleet: Fleet, rooms: Rooms, domain: number) {
+  constructor(fleet: Fleet, shape: Shape, rooms: Rooms, domain: number) {
     this.#fleet = fleet;
     this.#of = rooms;
     this.#collect(domain);
     this.#limited = rooms.fits.some((fit) => fit.needs.some((need) => need > 0));
     const roomOf = (slot: number): number => rooms.room[fleet.tree.of[slot]!]!;
+    const scoreOf = (slot: number): number => scoreOn(fleet, shape, slot, rooms.fitOf(slot));
     this.slots.sort(
       (a, b) =>
-        roomOf(b) - roomOf(a) || compareTightness(fleet, a, rooms.fitOf(a), b, rooms.fitOf(b), roomOf(a)),
+        scoreOf(a) - scoreOf(b) ||
+        roomOf(b) - roomOf(a) ||
+        compareTightness(fleet, a, rooms.fitOf(a), b, rooms.fitOf(b), roomOf(a)),
     );
-    for (const slot of this.slots) this.#rooms.push(roomOf(slot));
+    for (const slot of this.slots) {
+      this.#rooms.push(roomOf(slot));
+      this.#scores.push(scoreOf(slot));
+    }
   }
 
   /** How many tasks the node at this place of the list holds. */
@@ -34,15 +42,16 @@ export class DomainNodes {
     return Math.min(room, this.#fleet.resources.roomAt(slot, this.#of.fitOf(slot).needs));
   }
 
-  /** The node that takes most of what is left, the tightest of those; -1 when none takes any. */
+  /** Of the cheapest nodes the one that takes most of what is left, the tightest of those; -1 when none takes any. */
   best(left: number, needsPort: boolean): number {
     while (this.#next < this.slots.length && this.#rooms[this.#next] === 0) this.#next++;
-    // Sorted by room and tightness, the first is the one, while all of its room is wanted.
+    // Sorted by score, room and tightness, the first is the one, while all of its room is wanted.
     if (!this.#limited && !needsPort && this.#next < this.slots.length && this.#rooms[this.#next]! <= left)
       return this.#next;
     let best = -1;
     let bestTasks = 0;
     for (let i = this.#next; i < this.slots.length; i++) {
+      if (best >= 0 && this.#scores[i]! > this.#scores[best]!) break;
       const tasks = Math.min(left, this.room(i));
       if (tasks === 0 || tasks < bestTasks) continue;
       const slot = this.slots[i]!;

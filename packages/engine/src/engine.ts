@@ -1,6 +1,7 @@
 // The engine's one interface. Deterministic: the same events and times give the same plans, byte for byte. `decide` changes
 // nothing; committed plans come back as events.
 import type { EngineRows, EventBody, JobDemand, JobId, LogEvent, Plan, Verdict, WhatIf } from '@muster/model';
+import type { ScoreRow } from './score.ts';
 
 export interface Engine {
   /** The last event applied. */
@@ -13,6 +14,8 @@ export interface Engine {
   explain(job: JobId, nowMs: number): Verdict | null;
   /** What a job like this would be told if it were submitted now; changes nothing. */
   consider(request: JobRequest, nowMs: number): Verdict;
+  /** Every kind of place where a request could run, with the terms of its score, best first; changes nothing. */
+  score(demand: JobDemand): ScoreRow[];
   /** What these events would change in what is decided next; changes nothing. Bounded in cycles, not in time. */
   whatIf(changes: readonly EventBody[], nowMs: number, cyclesMax: number): WhatIf;
   /** An independent copy. */

@@ -9,8 +9,9 @@ import type { NodeId } from '@muster/model';
 import { Attempt, type Ground } from './attempt.ts';
 import type { Fleet } from './fleet.ts';
 import { type Placement, undo } from './ledger.ts';
+import { scoreOn } from './node-room.ts';
 import { candidates, roomiest, roomsOf } from './packing.ts';
-import type { Shape } from './shape.ts';
+import type { Ranked, Shape } from './shape.ts';
 import { root } from './tree.ts';
 
 const anyNode: ReadonlySet<number> = new Set();
@@ -30,11 +31,31 @@ export function place(fleet: Fleet, shape: Shape, avoid: readonly NodeId[]): Pla
 }
 
 function placeAround(fleet: Fleet, shape: Shape, avoid: ReadonlySet<number>): Placement | null {
-  for (const combination of shape.combinations) {
-    const placement = placeCombination(fleet, shape, avoid, combination);
-    if (placement) return placement;
+  const { ranked } = shape;
+  if (ranked.length === 1) return placeCombination(fleet, shape, avoid, ranked[0]!.combination);
+  let best: Ranked | null = null;
+  let bestCost = Number.POSITIVE_INFINITY;
+  for (const next of ranked) {
+    // What follows costs at least as much.
+    if (best && (next.least > bestCost || (next.least === bestCost && next.index > best.index))) break;
+    const placement = placeCombination(fleet, shape, avoid, next.combination);
+    if (!placement) continue;
+    const cost = costOf(fleet, shape, placement);
+    undo(fleet, placement);
+    if (cost > bestCost || (cost === bestCost && next.index > best!.index)) continue;
+    best = next;
+    bestCost = cost;
   }
-  return null;
+  return best && placeCombination(fleet, shape, avoid, best.combination);
+}
+
+/** What all tasks of a placement cost. */
+export function costOf(fleet: Fleet, shape: Shape, { from, to }: Placement): number {
+  const { slot, tasks, fits } = fleet.ledger;
+  let cost = 0;
+  for (let pick = from; pick < to; pick++)
+    cost += tasks[pick]! * scoreOn(fleet, shape, slot[pick]!, fits[pick]!);
+  return cost;
 }
 
 /** Without a topology the whole fleet is the ground; see `groundsOf`. */

@@ -1,5 +1,5 @@
 // How an engine is made: from rows read in one snapshot, by the same steps that events take. Rebuilt = live.
-import type { EngineRows, JobId, LogEvent, Plan, Verdict, WhatIf } from '@muster/model';
+import type { EngineRows, JobDemand, JobId, LogEvent, Plan, Verdict, WhatIf } from '@muster/model';
 import { apply } from './apply.ts';
 import type { Engine, JobRequest } from './engine.ts';
 import { consider, explain } from './explain.ts';
@@ -7,6 +7,7 @@ import { held, placed } from './jobs.ts';
 import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
 import { rowsOf } from './rows.ts';
+import { type ScoreRow, scoreTable } from './score.ts';
 import { copyState, emptyState, forget, type State, startRun } from './state.ts';
 import { stateHash } from './state-hash.ts';
 import { whatIf } from './what-if.ts';
@@ -48,6 +49,7 @@ function engineOf(state: State): Engine {
     apply: (event: LogEvent): void => apply(state, event),
     decide: (nowMs: number): Plan => decide(state, nowMs),
     explain: (job: JobId, nowMs: number): Verdict | null => explain(state, job, nowMs),
+    score: (demand: JobDemand): ScoreRow[] => scoreTable(state, demand),
     consider: (request: JobRequest, nowMs: number): Verdict => consider(state, request, nowMs),
     whatIf: (changes, nowMs, cyclesMax): WhatIf => whatIf(state, changes, nowMs, cyclesMax),
     fork: (): Engine => engineOf(copyState(state)),

@@ -13,6 +13,7 @@ import {
   wholeDevice,
 } from '@muster/model';
 import type { ClassDevice, ClassTable, NodeClass } from './classes.ts';
+import { type ClassCost, classCost } from './price.ts';
 import { deviceNeeds } from './resources.ts';
 
 /** What one task of an option takes on a node of a class. */
@@ -30,6 +31,9 @@ export interface ClassFit {
   readonly tasksMax: number;
   /** What a task takes at most of each of the policy's resources, in thousandths. */
   readonly needs: readonly number[];
+  readonly cost: ClassCost;
+  /** The sum of what it costs. */
+  readonly score: number;
 }
 
 /** The lacks a class can have by itself, in the order they are looked for. */
@@ -78,7 +82,12 @@ export function matchClass(
     return resource.perTask * wholeDevice + (count === 0 ? 0 : Math.max(...such) * milli * count);
   });
   const devices = cls.devices.length;
-  return { classId: cls.id, cpuMilli, memoryMib, count, milli, mask, devices, tasksMax, needs };
+  const such = cls.devices.filter((_, i) => mask === null || hasBit(mask, i));
+  const unmet = (rule: Constraint): boolean =>
+    !classes.isFine(rule.label) && !satisfies(labelOf(cls, rule.label), rule);
+  const cost = classCost(demand, group, accelerator, cls, such, cpuMilli, classes.prices, unmet);
+  const score = cost.price + cost.preference + cost.trust;
+  return { classId: cls.id, cpuMilli, memoryMib, count, milli, mask, devices, tasksMax, needs, cost, score };
 }
 
 /** Whether the class has the labels and capabilities asked for; fine labels are for the node to answer. */

@@ -64,6 +64,16 @@ function milliOf(fit: ClassFit, tasks: number): number {
   return tasks * fit.count * fit.milli;
 }
 
+/** What a task costs on this very node: its class's score, and the preferences that only the node can answer. */
+export function scoreOn(fleet: Fleet, shape: Shape, slot: number, fit: ClassFit): number {
+  if (shape.nodePreferences.length === 0) return fit.score;
+  const facts = fleet.facts[slot]!;
+  let points = 0;
+  for (const rule of shape.nodePreferences)
+    if (!satisfies(labelOfNode(facts, rule.label), rule)) points += rule.weight;
+  return fit.score + points * fleet.classes.prices.preferenceMicro;
+}
+
 /** Whether other jobs on the node, or constraints on its own labels, keep the shape off it. */
 export function isClosed(fleet: Fleet, shape: Shape, slot: number, own: boolean): boolean {
   if (!own && isExclusivelyTaken(fleet, shape, slot)) return true;

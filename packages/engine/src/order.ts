@@ -4,6 +4,10 @@
 //         Jobs of equal project, tier, priority and demand share an entry; an entry stands where its first job stands.
 //         Once one job of a shape does not fit, all jobs of that shape wait for the rest of the cycle, so that a later job
 //         never passes an earlier one that asks the same. Jobs of other shapes go on (there is no reservation yet).
+// Score:  what an hour of a task's work costs on a node, in micro-money: the price of its devices and of cores asked for, by the
+//         speed of the alternative; preferences that are not met; trust that is missing. See price.ts. The cheapest nodes
+//         are filled first, whatever else; everything below is among nodes of equal score. With the default policy all
+//         nodes have the same, unless a job has preferences.
 // Nodes:  of those that hold the most of the tasks still to place, the one where they open the fewest untouched devices (parts
 //         of devices go to devices that are in use already), then the one with the least left over afterwards: untouched
 //         devices (of all kinds), thousandths of devices, cores, memory; then the lowest node id. See fit.ts.
@@ -17,7 +21,8 @@
 //         Spread: one task after the other to the domain with the fewest tasks, then least room left, then the path; so
 //         two domains differ by more than one only where the one with fewer has no room. A group's own topology stands
 //         in place of the job's spread, and inside the job's domain otherwise. Domains are filled by path.
-// Alternatives: as written; earlier groups keep their preference longest. See shape.ts.
+// Alternatives: of those that fit now, the choice of one alternative a group whose tasks cost least together; of equal ones the
+//         first as written, where earlier groups keep their preference longest. See shape.ts.
 // Devices and ports: devices.ts, and the lowest free port.
 // Texts compare by code units.
 import type { JobTable } from './jobs.ts';

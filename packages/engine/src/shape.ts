@@ -1,6 +1,13 @@
 // A request shape is a demand in canonical form, interned: jobs that ask the same share one shape, and what can be said
 // of a demand (which classes match, whether it fits now, whether it ever could) is worked out and kept once a shape.
-import { type Constraint, canonicalJson, type GroupDemand, invariant, type JobDemand } from '@muster/model';
+import {
+  type Constraint,
+  canonicalJson,
+  type GroupDemand,
+  invariant,
+  type JobDemand,
+  type Preference,
+} from '@muster/model';
 import type { ClassTable } from './classes.ts';
 import { type ClassFit, matchClass } from './match.ts';
 import type { Reason } from './reason.ts';
@@ -11,6 +18,8 @@ export interface Option {
   /** Thousandths of devices a task asks. */
   readonly milli: number;
   fits: readonly ClassFit[];
+  /** The same by score, lowest first; those of one list have the same. */
+  tiers: readonly (readonly ClassFit[])[];
 }
 
 export interface ShapeGroup {
@@ -28,6 +37,10 @@ export interface Shape {
   readonly combinations: readonly (readonly number[])[];
   /** Constraints on fine labels, which no class can answer. */
   nodeRules: readonly Constraint[];
+  /** Preferences on fine labels. */
+  nodePreferences: readonly Preference[];
+  /** Combinations with the least each can cost, cheapest first, then in the order they are written. */
+  ranked: readonly Ranked[];
   /** The generation of classes that `fits` were made for. */
   matchedAt: number;
   /** Entries of this shape with waiting jobs, first in the order first. */
@@ -118,8 +131,8 @@ export function makeShape(id: number, key: string, demand: JobDemand, entries: S
     demand: group,
     options:
       group.accelerators.length === 0
-        ? [{ milli: 0, fits: [] }]
-        : group.accelerators.map(({ milli }) => ({ milli, fits: [] })),
+        ? [{ milli: 0, fits: [], tiers: [] }]
+        : group.accelerators.map(({ milli }) => ({ milli, fits: [], tiers: [] })),
   }));
   return {
     id,
@@ -128,6 +141,8 @@ export function makeShape(id: number, key: string, demand: JobDemand, entries: S
     groups,
     combinations: combinationsOf(groups),
     nodeRules: [],
+    nodePreferences: [],
+    ranked: [],
     matchedAt: -1,
     entries,
     uses: 0,
@@ -167,6 +182,7 @@ export function matchShape(shape: Shape, classes: ClassTable): void {
   if (shape.matchedAt === classes.generation) return;
   shape.matchedAt = classes.generation;
   shape.nodeRules = shape.demand.constraints.filter((rule) => classes.isFine(rule.label));
+  shape.nodePreferences = shape.demand.preferences.filter((rule) => classes.isFine(rule.label));
   for (const group of shape.groups) {
     for (const [o, option] of group.options.entries()) {
       const fits: ClassFit[] = [];
@@ -175,6 +191,34 @@ export function matchShape(shape: Shape, classes: ClassTable): void {
         if (typeof match !== 'string') fits.push(match);
       }
       option.fits = fits;
+      option.tiers = tiersOf(fits);
     }
   }
+  shape.ranked = rank(shape);
+}
+
+/** One choice of alternatives, and the least it can cost. */
+export interface Ranked {
+  readonly combination: readonly number[];
+  /** Its place as written. */
+  readonly index: number;
+  readonly least: number;
+}
+
+function rank({ groups, combinations }: Shape): Ranked[] {
+  const ranked = combinations.flatMap((combination, index): Ranked[] => {
+    let least = 0;
+    for (const [g, { demand, options }] of groups.entries()) {
+      const [cheapest] = options[combination[g]!]!.tiers;
+      if (!cheapest) return [];
+      least += demand.tasks * cheapest[0]!.score;
+    }
+    return [{ combination, index, least }];
+  });
+  return ranked.sort((a, b) => a.least - b.least || a.index - b.index);
+}
+
+function tiersOf(fits: readonly ClassFit[]): ClassFit[][] {
+  const tiers = Map.groupBy(fits, (fit) => fit.score);
+  return [...tiers].sort(([a], [b]) => a - b).map(([, tier]) => tier);
 }

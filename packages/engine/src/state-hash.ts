@@ -88,7 +88,8 @@ function hashNodes(fleet: Fleet): SetHasher {
 }
 
 /** What the engine reads of a node, and nothing else: an address or a device's own id changes no decision. */
-function nodeText({ name, cluster, pool, generation, state, drain, inventory }: NodeFacts): string {
+function nodeText(facts: NodeFacts): string {
+  const { name, cluster, pool, generation, state, drain, inventory, trustMilli = 1000 } = facts;
   const { cpuMilli, memoryMib, labels, ports } = inventory;
   const devices = inventory.devices.map(
     ({ index, kind, model, memoryMib: mib, interconnect = null, generation: made = null }) => [
@@ -102,7 +103,7 @@ function nodeText({ name, cluster, pool, generation, state, drain, inventory }: 
   );
   const capabilities = [...inventory.capabilities].sort();
   return canonicalJson([
-    [name, cluster, pool, generation, state, drain?.quarantine ? 'quarantined' : drain !== null],
+    [name, cluster, pool, generation, state, drain?.quarantine ? 'quarantined' : drain !== null, trustMilli],
     [cpuMilli, memoryMib, labels, ports, devices, capabilities],
   ]);
 }

@@ -33,6 +33,8 @@ export interface NodeFacts {
   readonly inventory: Inventory;
   readonly state: NodeState['state'];
   readonly drain: Drain | null;
+  /** In thousandths; fully trusted when left out. */
+  readonly trustMilli?: number | undefined;
 }
 
 /** What a run holds from plan to proven end. */

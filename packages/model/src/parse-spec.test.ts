@@ -98,11 +98,7 @@ describe('every field', () => {
   const gpus = (fields: object) => ({ resources: { accelerators: [{ count: 1, ...fields }] } });
   const inGroup = (fields: object) => ({ groups: [fields] });
 
-  const acceleratorRows = (
-    pattern: string,
-    wrap: (fields: object) => object,
-    at: string,
-  ): Record<string, Row> => ({
+  const acceleratorRows = (pattern: string, wrap: (fields: object) => object): Record<string, Row> => ({
     [`${pattern}/kind`]: { give: wrap({ kind: 'tpu' }), effect: (s) => device(s)?.kind, is: 'tpu' },
     [`${pattern}/model`]: { give: wrap({ model: 'H100' }), effect: (s) => device(s)?.model, is: 'H100' },
     [`${pattern}/count`]: { give: wrap({ count: 8 }), effect: (s) => device(s)?.milli, is: 8000 },
@@ -117,7 +113,7 @@ describe('every field', () => {
       is: 'nvlink',
     },
     [`${pattern}/generation`]: { give: wrap({ generation: 9 }), effect: (s) => device(s)?.generation, is: 9 },
-    [`${pattern}/speed`]: { give: wrap({ speed: 0.5 }), unsupportedAt: `${at}/speed` },
+    [`${pattern}/speed`]: { give: wrap({ speed: 0.5 }), effect: (s) => device(s)?.speedMilli, is: 500 },
   });
 
   const rows: Record<string, Row> = {
@@ -158,8 +154,8 @@ describe('every field', () => {
       effect: (s) => demand(s)?.memoryMib,
       is: 1536,
     },
-    ...acceleratorRows('/resources/accelerators', gpu, '/resources/accelerators'),
-    ...acceleratorRows('/resources/accelerators/*', gpus, '/resources/accelerators/0'),
+    ...acceleratorRows('/resources/accelerators', gpu),
+    ...acceleratorRows('/resources/accelerators/*', gpus),
     '/groups/*/name': {
       give: inGroup({ name: 'a' }),
       effect: (s) => [s.groups[0]?.name, demand(s)?.name],
@@ -212,16 +208,8 @@ describe('every field', () => {
       effect: (s) => demand(s, 1)?.near?.level,
       is: 'rack',
     },
-    ...acceleratorRows(
-      '/groups/*/resources/accelerators',
-      (f) => inGroup(gpu(f)),
-      '/groups/0/resources/accelerators',
-    ),
-    ...acceleratorRows(
-      '/groups/*/resources/accelerators/*',
-      (f) => inGroup(gpus(f)),
-      '/groups/0/resources/accelerators/0',
-    ),
+    ...acceleratorRows('/groups/*/resources/accelerators', (f) => inGroup(gpu(f))),
+    ...acceleratorRows('/groups/*/resources/accelerators/*', (f) => inGroup(gpus(f))),
     '/constraints/*/label': {
       give: { constraints: [{ label: 'zone', exists: true }] },
       effect: (s) => s.constraints,
@@ -251,7 +239,11 @@ describe('every field', () => {
         { label: 'a', exists: true },
       ].map((rule, i) => [
         `/preferences/*/${['label', 'in', 'notIn', 'exists', 'weight'][i]}`,
-        { give: { preferences: [{ ...rule, weight: 5 }] }, unsupportedAt: '/preferences' },
+        {
+          give: { preferences: [{ ...rule, weight: 5 }] },
+          effect: (s: JobSpec) => jobDemand(s).preferences.map(({ label, weight }) => [label, weight]),
+          is: [['a', 5]],
+        },
       ]),
     ),
     '/topology/level': {

@@ -147,7 +147,9 @@ const resources = z.strictObject({
   accelerators: z
     .union([accelerator, z.array(accelerator).min(1).max(8)])
     .optional()
-    .meta({ description: 'one request, or alternatives in order of preference' }),
+    .meta({
+      description: 'one request, or alternatives; the cheapest by price and speed that fits is taken',
+    }),
 });
 
 const env = z.record(z.string(), text(maxEnvBytes)).superRefine((record, context) => {
@@ -332,7 +334,7 @@ export const jobSpecSchema = z.strictObject({
     .array(preference)
     .max(32)
     .default([])
-    .meta({ description: 'constraints one can do without' }),
+    .meta({ description: 'constraints one can do without; what is not met counts as a cost' }),
   topology: topology.optional().meta({ description: 'how near to each other the tasks must be' }),
   exclusive: z.boolean().default(false).meta({ description: 'no other job on the same nodes' }),
   retry: z

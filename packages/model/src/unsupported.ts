@@ -15,28 +15,6 @@ const when =
   (spec: RawJobSpec): string | null =>
     used(spec) ? path : null;
 
-type Resources = NonNullable<RawJobSpec['resources']>;
-type Accelerator = Exclude<NonNullable<Resources['accelerators']>, readonly unknown[]>;
-
-/** The path of the first accelerator request of which `used` holds; this runs for every submit, so it builds no lists. */
-function findAccelerator(spec: RawJobSpec, used: (item: Accelerator) => boolean): string | null {
-  const own = findIn(spec.resources, used);
-  if (own !== null) return `/resources/accelerators${own}`;
-  for (let i = 0; i < (spec.groups?.length ?? 0); i++) {
-    const found = findIn(spec.groups?.[i]?.resources, used);
-    if (found !== null) return `/groups/${i}/resources/accelerators${found}`;
-  }
-  return null;
-}
-
-function findIn(resources: Resources | undefined, used: (item: Accelerator) => boolean): string | null {
-  const asked = resources?.accelerators;
-  if (asked === undefined) return null;
-  if (!Array.isArray(asked)) return used(asked) ? '' : null;
-  const index = asked.findIndex(used);
-  return index < 0 ? null : `/${index}`;
-}
-
 function taskCounts(spec: RawJobSpec) {
   return [
     { path: '/tasks', value: spec.tasks },
@@ -54,13 +32,6 @@ export function unsupportedUses(spec: RawJobSpec): { readonly path: string; read
   return found;
 }
 
-const onAccelerator =
-  (field: string, used: (item: Accelerator) => boolean) =>
-  (spec: RawJobSpec): string | null => {
-    const path = findAccelerator(spec, used);
-    return path === null ? null : `${path}/${field}`;
-  };
-
 export const unsupportedFields: readonly Unsupported[] = [
   {
     field: '/kind',
@@ -71,11 +42,6 @@ export const unsupportedFields: readonly Unsupported[] = [
     field: '/secrets',
     message: 'secrets are not supported yet',
     used: when('/secrets', (spec) => spec.secrets !== undefined),
-  },
-  {
-    field: '/preferences',
-    message: 'weighted preferences are not supported yet; use constraints, which are required',
-    used: when('/preferences', (spec) => spec.preferences.length > 0),
   },
   {
     field: '/dependencies',
@@ -98,10 +64,5 @@ export const unsupportedFields: readonly Unsupported[] = [
     used: (spec) =>
       taskCounts(spec).find(({ value }) => typeof value === 'object' && value.min !== value.max)?.path ??
       null,
-  },
-  {
-    field: '/resources/accelerators/*/speed',
-    message: 'relative speeds are not used yet; alternatives are tried in the order written',
-    used: onAccelerator('speed', (item) => item.speed !== undefined),
   },
 ];

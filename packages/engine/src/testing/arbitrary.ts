@@ -9,6 +9,8 @@ import {
   type JobDemand,
   type NearDemand,
   type NodeFacts,
+  type PriceRow,
+  type Prices,
   type RunId,
   type TopologyDemand,
 } from '@muster/model';
@@ -33,7 +35,12 @@ export type Step =
   | { readonly do: 'running' | 'finish'; readonly run: number }
   | { readonly do: 'requeue'; readonly run: number; readonly delayMs: number; readonly avoid: boolean }
   | { readonly do: 'wait'; readonly ms: number }
-  | { readonly do: 'policy'; readonly ranks: readonly number[]; readonly power: number | null };
+  | {
+      readonly do: 'policy';
+      readonly ranks: readonly number[];
+      readonly power: number | null;
+      readonly prices: Prices;
+    };
 
 const nodeNames = ['a', 'b', 'c', 'd', 'e'];
 const models = ['A100', 'H100'];
@@ -65,11 +72,17 @@ const arbitraryNode: fc.Arbitrary<NodeFacts> = fc
       { zone: 'y', rack: 'r1' },
       { zone: 'y' },
       { disk: 'ssd', rack: 'r2' },
+      { capacity: 'spot', zone: 'x' },
     ),
     capabilities: fc.constantFrom(['fractions' as const], ['fractions' as const], []),
+    pool: fc.constantFrom('gpu', 'gpu', 'other'),
+    trust: fc.constantFrom(undefined, undefined, undefined, 900),
     ports: fc.constantFrom({ first: 10, count: 8 }, { first: 10, count: 2 }, { first: 11, count: 1 }),
   })
-  .map(({ name, ...options }) => node(name, options));
+  .map(({ name, trust, ...options }) => ({
+    ...node(name, options),
+    ...(trust === undefined ? {} : { trustMilli: trust }),
+  }));
 
 const arbitraryAccelerator: fc.Arbitrary<AcceleratorDemand> = fc.record({
   kind: fc.constantFrom(...Array<string>(9).fill('gpu'), 'tpu'),
@@ -84,6 +97,20 @@ const arbitraryAccelerator: fc.Arbitrary<AcceleratorDemand> = fc.record({
 const arbitraryTopology: fc.Arbitrary<TopologyDemand> = fc.record({
   level: fc.constantFrom('rack', 'rack', 'zone', 'node', 'cluster', 'no-such-level'),
   mode: fc.constantFrom('required', 'preferred', 'spread'),
+});
+
+const arbitraryPrices: fc.Arbitrary<Prices> = fc.record({
+  deviceHourMicro: fc.constantFrom(1_000_000, 0),
+  coreHourMicro: fc.constantFrom(10_000, 0),
+  preferenceMicro: fc.constantFrom(10_000, 1),
+  rows: fc.array(
+    fc.constantFrom<PriceRow>(
+      { match: { model: 'H100' }, deviceHourMicro: 3_000_001, coreHourMicro: null },
+      { match: { pool: 'other' }, deviceHourMicro: 500_000, coreHourMicro: 20_000 },
+      { match: { capacity: 'spot' }, deviceHourMicro: 300_000, coreHourMicro: null },
+    ),
+    { maxLength: 2 },
+  ),
 });
 
 const arbitraryNear: fc.Arbitrary<NearDemand | null> = fc.constantFrom(
@@ -133,6 +160,18 @@ export const arbitraryDemand: fc.Arbitrary<JobDemand> = fc
     topology: fc.oneof(
       { weight: 4, arbitrary: fc.constant(null) },
       { weight: 1, arbitrary: arbitraryTopology },
+    ),
+    preferences: fc.oneof(
+      { weight: 4, arbitrary: fc.constant([]) },
+      {
+        weight: 1,
+        arbitrary: fc.array(
+          fc
+            .record({ rule: arbitraryConstraint, weight: fc.constantFrom(1, 5) })
+            .map(({ rule, weight }) => ({ ...rule, weight })),
+          { maxLength: 2 },
+        ),
+      },
     ),
     exclusive: fc.constantFrom(false, false, false, true),
   })
@@ -185,6 +224,7 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
         do: fc.constant('policy' as const),
         ranks: fc.constantFrom([1, 2], [2, 1], [1, 1]),
         power: fc.constantFrom(null, 1000, 2500),
+        prices: arbitraryPrices,
       }),
     },
   );
@@ -258,6 +298,7 @@ export function take(world: World, step: Step): void {
           rank: step.ranks[i]!,
           preempts: [],
         })),
+        prices: step.prices,
         topology: {
           ...defaultPolicy.topology,
           resources: step.power === null ? [] : [powerPerRack(step.power)],

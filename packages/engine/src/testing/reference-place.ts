@@ -60,7 +60,7 @@ export function placeJob(
 ): { boxes: Box[]; unit: Unit } | null {
   const avoid = row.state.avoid;
   for (const avoided of avoid.length > 0 ? [avoid, []] : [[]]) {
-    for (const choice of choices(row.demand.groups)) {
+    const ways = choices(row.demand.groups).flatMap((choice, index) => {
       const gang: Gang = {
         row,
         policy,
@@ -73,9 +73,12 @@ export function placeJob(
       };
       for (const ground of groundsOf(gang)) {
         const placed = placeInSomeOrder({ ...gang, ground });
-        if (placed) return placed;
+        if (placed) return [{ placed, index, cost: costOf(gang, placed.unit) }];
       }
-    }
+      return [];
+    });
+    const [best] = ways.sort((a, b) => a.cost - b.cost || a.index - b.index);
+    if (best) return best.placed;
   }
   return null;
 }
@@ -93,6 +96,47 @@ function emptyBox(facts: NodeFacts): Box {
     jobs: new Set(),
     exclusive: false,
   };
+}
+
+function costOf(gang: Gang, { tasks }: Unit): number {
+  return tasks.reduce((sum, { node, group }) => {
+    const box = gang.boxes.find(({ facts }) => facts.node === node)!;
+    return sum + scoreOf(gang, group, box);
+  }, 0);
+}
+
+/** What a task of the group costs on the box for an hour of its work. */
+function scoreOf({ row, choice, policy }: Gang, g: number, { facts }: Box): number {
+  const { prices, hardware } = policy;
+  const group = row.demand.groups[g]!;
+  const wanted = choice[g] ?? null;
+  const labels = labelsOf(facts);
+  const priceOf = (which: 'deviceHourMicro' | 'coreHourMicro', device: Device | null): number => {
+    const values: Record<string, string | undefined> = {
+      cluster: facts.cluster,
+      pool: facts.pool,
+      capacity: labels.get('capacity'),
+      kind: device?.kind,
+      model: device?.model,
+    };
+    const found = prices.rows.find(
+      (price) =>
+        price[which] !== null &&
+        Object.entries(price.match).every(([key, value]) => value === undefined || values[key] === value),
+    );
+    return found?.[which] ?? prices[which];
+  };
+  const such = facts.inventory.devices.filter((device) => wanted && isSuch(device, wanted, hardware));
+  const dearest = Math.max(0, ...such.map((device) => priceOf('deviceHourMicro', device)));
+  const { cpuMilli } = amounts({ facts }, group, wanted);
+  const devices = wanted ? Math.floor((dearest * wanted.milli) / 1000) : 0;
+  const cores =
+    wanted && group.cpuMilli === null ? 0 : Math.floor((priceOf('coreHourMicro', null) * cpuMilli) / 1000);
+  const price = Math.floor(((devices + cores) * 1000) / (wanted?.speedMilli ?? 1000));
+  const unmet = row.demand.preferences.filter((rule) => !meets(labels.get(rule.label), rule));
+  const points = unmet.reduce((sum, { weight }) => sum + weight, 0);
+  const trust = Math.floor((price * (1000 - (facts.trustMilli ?? 1000))) / 1000);
+  return price + points * prices.preferenceMicro + trust;
 }
 
 /** Every choice of one alternative a group; the last group's moves fastest. */
@@ -191,7 +235,7 @@ export function fillNodes(gang: Gang, g: number, nodes: ReadonlySet<NodeId>, cou
       .filter((box) => !needsPort || freePort(box) !== null)
       .map((box) => fill(gang, g, box, Math.min(count - tasks.length, resourceRoom(gang, g, box))))
       .filter((way) => way.tasks.length > 0)
-      .sort(better);
+      .sort((a, b) => scoreOf(gang, g, a.before) - scoreOf(gang, g, b.before) || better(a, b));
     if (!best) break;
     if (needsPort) gang.port = freePort(best.after);
     if (needsPort) best.after.ports.add(gang.port!);
@@ -265,7 +309,7 @@ function fill({ row, choice, policy }: Gang, g: number, before: Box, atMost: num
   return { before, after, tasks };
 }
 
-function amounts(box: Box, group: GroupDemand, wanted: AcceleratorDemand | null) {
+function amounts(box: Pick<Box, 'facts'>, group: GroupDemand, wanted: AcceleratorDemand | null) {
   const { inventory } = box.facts;
   const total = inventory.devices.length * 1000;
   const cpuMilli =
@@ -317,10 +361,13 @@ function isSuch(device: Device, wanted: AcceleratorDemand, hardware: readonly Ha
   );
 }
 
+function labelsOf(facts: NodeFacts): Map<string, string> {
+  const own = { cluster: facts.cluster, pool: facts.pool, node: facts.name };
+  return new Map(Object.entries({ ...facts.inventory.labels, ...own }));
+}
+
 export function admits({ facts }: Box, demand: JobDemand): boolean {
-  const labels = new Map(
-    Object.entries({ ...facts.inventory.labels, cluster: facts.cluster, pool: facts.pool, node: facts.name }),
-  );
+  const labels = labelsOf(facts);
   return (
     demand.constraints.every((rule) => meets(labels.get(rule.label), rule)) &&
     demand.capabilities.every((capability) => facts.inventory.capabilities.includes(capability))
