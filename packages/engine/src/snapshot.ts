@@ -33,23 +33,36 @@ export function* encodeRows(rows: EngineRows): Generator<string> {
 }
 
 function encode(table: Table, rows: readonly Row[]): Piece {
-  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const pools = new Map(sharedKeys[table].map((key) => [key, new Pool()]));
-  const values = rows.map((row) => keys.map((key) => pools.get(key)?.numberOf(row[key]) ?? row[key] ?? null));
-  const shared = Object.fromEntries([...pools].map(([key, pool]) => [key, pool.values]));
+  const found = new Set<string>();
+  for (const row of rows) for (const key in row) found.add(key);
+  const keys = [...found];
+  const pools = keys.map((key) => (sharedKeys[table].includes(key) ? new Pool() : null));
+  const values = rows.map((row) =>
+    keys.map((key, i) => {
+      const pool = pools[i];
+      return pool ? pool.numberOf(row[key]) : (row[key] ?? null);
+    }),
+  );
+  const shared: Record<string, readonly unknown[]> = {};
+  for (const [i, pool] of pools.entries()) if (pool) shared[keys[i]!] = pool.values;
   return { table, keys, shared, rows: values };
 }
 
 class Pool {
   readonly values: unknown[] = [];
   readonly #numbers = new Map<string, number>();
+  /** Jobs of one shape have the very same demand, and its text is long. */
+  readonly #known = new Map<unknown, number>();
 
   numberOf(value: unknown): number {
+    const known = this.#known.get(value);
+    if (known !== undefined) return known;
     const text = JSON.stringify(value);
     let number = this.#numbers.get(text);
     if (number === undefined) {
       number = this.values.push(value) - 1;
       this.#numbers.set(text, number);
+      this.#known.set(value, number);
     }
     return number;
   }
