@@ -4,8 +4,11 @@
 import { catchUp, cycle, Life, replay } from '@muster/control';
 import { type Engine, encodeRows, loadEngine } from '@muster/engine';
 import {
+  defaultPolicy,
+  halfLifeMsMin,
   type JobId,
   type Observation,
+  plainQuota,
   type ReplayReport,
   type ReplayRequest,
   strikeRule,
@@ -26,6 +29,7 @@ import {
 } from '@muster/store/testing';
 import { expect, it } from 'vitest';
 
+const projects = ['default', 'a', 'a/b'];
 const steps = Number(process.env.MUSTER_CASES ?? 150);
 
 /** A small seeded generator (mulberry32): a failing history can be run again. */
@@ -65,8 +69,24 @@ class History {
     const priority = Math.floor(this.random() * 3);
     const retry = { user: 1, outOfMemory: 0, infrastructure: 2 };
     const tier = this.random() < 0.3 ? 'spot' : 'standard';
-    const spec = aSpec({ tier, tasks, gpus, priority, retry, exclusive: this.random() < 0.1 });
-    this.jobs.push(await submitted(this.store, aSubmit({ spec, held: this.random() < 0.1 })));
+    const project = this.pick(projects) as string;
+    const timeLimitMs = this.random() < 0.3 ? 60_000 : null;
+    const deadlineMs = this.random() < 0.2 ? 2_000_000_000_000 : null;
+    const exclusive = this.random() < 0.1;
+    const spec = aSpec({ tier, tasks, gpus, priority, retry, exclusive, project, timeLimitMs, deadlineMs });
+    const principal = this.random() < 0.5 ? 'ada' : 'bob';
+    this.jobs.push(await submitted(this.store, aSubmit({ spec, principal, held: this.random() < 0.1 })));
+  }
+
+  /** Quotas and half-lives come and go, and with them what past use is worth. */
+  async changePolicy(): Promise<void> {
+    const { version } = await this.store.policy();
+    const halfLifeMs = this.random() < 0.5 ? halfLifeMsMin : defaultPolicy.share.halfLifeMs;
+    const amount = 1000 * Math.floor(this.random() * 8);
+    const quota = { ...plainQuota('a'), guaranteed: { gpu: amount }, userCeiling: { gpu: 6000 } };
+    const below = { ...plainQuota('a/b'), ceiling: { cpu: { percentMilli: 20_000 } }, weightMilli: 2000 };
+    const quotas = this.random() < 0.7 ? [quota, below] : [];
+    await this.store.setPolicy({ ...defaultPolicy, quotas, share: { halfLifeMs } }, version, 'ada');
   }
 
   async plan(engine: Engine): Promise<void> {
@@ -210,6 +230,7 @@ onEveryServer((server) => {
       const history = new History(store, seeded(seed));
       history.epoch = await lead(store);
       for (let i = 0; i < 4; i++) history.nodes.push(await joinNode(store, { name: `n${i}` }));
+      for (const project of projects.slice(1)) await store.createProject(project, 'ada');
       const live = loadEngine(await store.loadEngine());
       const room = 10_000_000;
       const start = live.sequence;
@@ -219,7 +240,8 @@ onEveryServer((server) => {
         if (what < 0.3) await history.submit();
         else if (what < 0.55) await history.plan(live);
         else if (what < 0.85) await history.observe();
-        else if (what < 0.95) await history.changeJob();
+        else if (what < 0.92) await history.changeJob();
+        else if (what < 0.95) await history.changePolicy();
         else await history.changeNode();
         await catchUp(live, store);
         // Another leader, with a plan of this one refused in between.

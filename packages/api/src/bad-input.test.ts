@@ -121,7 +121,7 @@ const fields: readonly Field[] = [
   ['env SBATCH_X', { env: { SBATCH_X: '1' } }, '/env/SBATCH_X'],
   ['env of 200 kB', { env: { A: 'x'.repeat(200_000) } }, '/env'],
   ['CRLF in a script', { command: ['sh', '-c', '#!/bin/sh\r\n#SBATCH --gpus=8\r\ntrue\r\n'] }, '/command/2'],
-  ['a deadline in the past', { deadline: '2020-01-01T00:00:00Z' }, '/deadline', 'unsupported-field'],
+  ['a deadline in the past', { deadline: '2020-01-01T00:00:00Z' }, '/deadline'],
   [
     'a dependency on a foreign job, or in a circle',
     { dependencies: [{ job: 'job_000000000000000000' }] },

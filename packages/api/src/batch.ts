@@ -106,7 +106,13 @@ async function prepare(api: Api, caller: Caller, jobs: readonly unknown[]): Prom
 function prepareItem(api: Api, caller: Caller, tenancy: TenancyView, job: unknown): Prepared {
   const item = checkItem(job);
   if (!item.ok) return item;
-  const checked: Checked = checkSpec(caller, tenancy, specDefaults(caller, tenancy), item.spec);
+  const checked: Checked = checkSpec(
+    caller,
+    tenancy,
+    specDefaults(caller, tenancy),
+    item.spec,
+    api.clock.nowMs(),
+  );
   if (!checked.ok) return { ok: false, refused: below('/spec', checked.refused) };
   const { key, held } = item;
   return {

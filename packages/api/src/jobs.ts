@@ -1,10 +1,12 @@
 // Jobs: submit, list, look, and change. What a token may not see is answered as what does not exist.
 import {
+  entryFacts,
   isId,
   isName,
   isProjectPath,
   type JobId,
   type JobRefusal,
+  type JobSpec,
   type JobState,
   jobDemand,
   jobSpecSchema,
@@ -62,7 +64,7 @@ export const submitJob = route({
     const key = idempotencyKey(request.headers['idempotency-key']);
     if (body === undefined) throw refuse('bad-json', 'the body is empty; send a job spec as JSON');
     const spec = await checkedSpec(api, caller, body);
-    if (query.dryRun) return dryRun(api, spec);
+    if (query.dryRun) return dryRun(api, caller, spec);
     const item = submitItem(api, caller, { body, spec, key, held: query.hold === true });
     const outcome = await api.store.submit(item);
     if (outcome.outcome === 'unknown')
@@ -93,25 +95,20 @@ function idempotencyKey(key: string | string[] | undefined): string | null {
 
 export async function checkedSpec(api: Api, caller: Caller, body: unknown) {
   const tenancy = await api.tenancy.current();
-  const checked = checkSpec(caller, tenancy, specDefaults(caller, tenancy), body);
+  const checked = checkSpec(caller, tenancy, specDefaults(caller, tenancy), body, api.clock.nowMs());
   if (checked.ok) return checked.spec;
   if (checked.refused.code !== 'unknown-project' && checked.refused.code !== 'unknown-tier')
     throw refused(checked.refused);
   // It may have been created a moment ago, on another server: look once more before saying so.
   const newer = await api.tenancy.refreshed();
-  const again = checkSpec(caller, newer, specDefaults(caller, newer), body);
+  const again = checkSpec(caller, newer, specDefaults(caller, newer), body, api.clock.nowMs());
   if (again.ok) return again.spec;
   throw refused(again.refused);
 }
 
-async function dryRun(api: Api, spec: Parameters<typeof jobDemand>[0]): Promise<Answer> {
-  const { project, tier, priority } = spec;
-  const { verdict, sequence } = await api.control.consider({
-    project,
-    tier,
-    priority,
-    demand: jobDemand(spec),
-  });
+async function dryRun(api: Api, caller: Caller, spec: JobSpec): Promise<Answer> {
+  const facts = entryFacts(spec, caller.principal);
+  const { verdict, sequence } = await api.control.consider({ ...facts, demand: jobDemand(spec) });
   const reason = verdict ? verdictText(verdict) : null;
   return { body: { valid: true, spec, verdict, reason, sequence } };
 }

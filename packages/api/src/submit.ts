@@ -46,6 +46,7 @@ export function checkSpec(
   tenancy: TenancyView,
   defaults: SpecDefaults,
   body: unknown,
+  nowMs: number,
 ): Checked {
   const parsed = parseSpec(body, defaults);
   if (!parsed.ok) {
@@ -57,6 +58,8 @@ export function checkSpec(
   if (!sees(caller, spec.project) || !tenancy.hasProject(spec.project))
     return { ok: false, refused: unknownProject(spec.project) };
   if (!tierNamed(tenancy.policy, spec.tier)) return { ok: false, refused: unknownTier(spec.tier, tenancy) };
+  if (spec.deadlineMs !== null && spec.deadlineMs <= nowMs)
+    return { ok: false, refused: pastDeadline(spec.deadlineMs) };
   return parsed;
 }
 
@@ -64,6 +67,13 @@ function unknownProject(project: string): Refused {
   const message = `there is no project "${clip(project)}" for this token`;
   const field = { code: 'invalid-field' as const, path: '/project', message, value: shown(project) };
   return { code: 'unknown-project', detail: message, errors: [field] };
+}
+
+function pastDeadline(deadlineMs: number): Refused {
+  const value = new Date(deadlineMs).toISOString();
+  const message = `${value} is in the past; a deadline is when the job should have ended`;
+  const field = { code: 'invalid-field' as const, path: '/deadline', message, value };
+  return { code: 'invalid-field', detail: `/deadline ${message}`, errors: [field] };
 }
 
 function unknownTier(tier: string, { policy }: TenancyView): Refused {

@@ -2,6 +2,7 @@
 // a job of their own project and sees their own jobs by name and others as counts; what concerns everybody (nodes, quotas,
 // policy) is for an admin of everything to ask.
 import {
+  entryFacts,
   freshId,
   isProjectPath,
   type JobFacts,
@@ -108,12 +109,13 @@ async function questionOf(api: Api, caller: Caller, asked: Asked): Promise<Prepa
   const names = new Map<JobId, string>();
   if (asked.submit) {
     const spec = await checkedSpec(api, caller, asked.submit);
-    const { name, project, tier, priority } = spec;
+    const { name } = spec;
+    const facts = entryFacts(spec, caller.principal);
     const nowMs = api.clock.nowMs();
     const jobs = Array.from({ length: asked.count }, (): JobFacts => {
       const job = freshId('job', nowMs, api.idRandom());
       names.set(job, name);
-      return { job, version: 1, name, project, tier, priority, demand: jobDemand(spec), submittedMs: nowMs };
+      return { job, version: 1, name, ...facts, demand: jobDemand(spec), submittedMs: nowMs };
     });
     return { question: { kind: 'submit', jobs }, names };
   }

@@ -22,7 +22,8 @@ function world(answer: () => Answer) {
     { project: 'p', tier: 'standard', stopAfterMs: () => null },
   );
   if (!parsed.ok) throw new Error('the smallest spec is a spec');
-  const rows = { sequence: 0, policyVersion: 1, policy: defaultPolicy, nodes: [], runs: [], jobs: [] };
+  const none = { nodes: [], runs: [], jobs: [], usage: [] };
+  const rows = { sequence: 0, policyVersion: 1, policy: defaultPolicy, ...none };
   const engine: Engine = loadEngine(rows as EngineRows);
   const facts = {
     job: 'job_1',
@@ -31,6 +32,9 @@ function world(answer: () => Answer) {
     project: 'p',
     tier: 'standard',
     priority: 0,
+    user: 'ada',
+    durationMs: null,
+    deadlineMs: null,
     submittedMs: 0,
   };
   const body = { kind: 'job.submitted', by: 'ada', held: false, ...facts, demand: jobDemand(parsed.spec) };

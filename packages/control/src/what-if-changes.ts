@@ -69,7 +69,7 @@ async function lose({ engine, store, nowMs }: ChangeDeps, ids: readonly NodeId[]
     const { node, rank } = task;
     const result: RunResult = lostResult(node, nodes.get(node)!.name, rank);
     const { state } = row;
-    bodies.push({ kind: 'run.ended', run, job, result });
+    bodies.push({ kind: 'run.ended', run, job, result, endedMs: nowMs });
     const version = row.version + 1;
     // A job that is being cancelled ends either way.
     const retry = known.state.state === 'stopping' ? noRetry : known.spec.retry;
@@ -82,6 +82,7 @@ async function lose({ engine, store, nowMs }: ChangeDeps, ids: readonly NodeId[]
         version,
         because: result,
         attempt: state.attempt + 1,
+        sinceMs: nowMs,
         notBeforeMs: then.delayMs === 0 ? 0 : nowMs + then.delayMs,
         failures: then.failures,
         failedMs: nowMs,

@@ -39,6 +39,8 @@ describe('events that contradict the state', () => {
     attempt: 1,
     exclusive: false,
     port: 31_000,
+    plannedMs: 0,
+    uses: {},
   } as const;
   const task = {
     rank: 0,
@@ -83,12 +85,18 @@ describe('events that contradict the state', () => {
     ['a placed job held', (world) => world.tell({ kind: 'job.held', job: jobId(1), version: 9, by: 'x' })],
     [
       'a queued job released',
-      (world) => world.tell({ kind: 'job.released', job: jobId(3), version: 9, by: 'x' }),
+      (world) => world.tell({ kind: 'job.released', job: jobId(3), version: 9, by: 'x', sinceMs: 0 }),
     ],
     [
       'an unknown run ended',
       (world) =>
-        world.tell({ kind: 'run.ended', job: jobId(3), run: runOf(3), result: { outcome: 'succeeded' } }),
+        world.tell({
+          kind: 'run.ended',
+          job: jobId(3),
+          run: runOf(3),
+          result: { outcome: 'succeeded' },
+          endedMs: 0,
+        }),
     ],
   ])('stop the engine: %s', (_, tell) => {
     const world = planned();

@@ -1,9 +1,16 @@
 // What each event of the log changes in the engine. Nothing else changes it. An event that contradicts the state is a bug
 // somewhere and stops the process; kinds that do not concern the engine only advance the sequence.
-import { type EventBody, invariant, type LogEvent } from '@muster/model';
+import {
+  type EntryFacts,
+  type EventBody,
+  invariant,
+  type LogEvent,
+  type NodeFacts,
+  type NodeId,
+} from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import { held, placed, queued } from './jobs.ts';
-import { changeRun, endRun, plannedRun, type State, startRun } from './state.ts';
+import { changeRun, endRun, plannedRun, runUses, type State, startRun } from './state.ts';
 
 export function apply(state: State, event: LogEvent): void {
   if (event.sequence <= state.sequence) return;
@@ -45,13 +52,15 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
       changeRun(state, body.run, { stopping: true });
       break;
     case 'run.ended':
-      endRun(state, body.run);
+      endRun(state, body.run, body.endedMs);
       break;
     case 'policy.changed':
       state.policy = body.policy;
       state.policyVersion = body.version;
       state.fleets.setPolicy(body.policy);
-      state.queue.setPolicy(body.policy);
+      state.projects.setPolicy(body.policy);
+      state.projects.countUsers(runUses(state));
+      state.queue.setPolicy(body.policy, state.clockMs);
       break;
   }
 }
@@ -59,9 +68,9 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
 function applyJob(state: State, body: JobBody, sequence: number): void {
   const { jobs, queue } = state;
   if (body.kind === 'job.submitted') {
-    const job = jobs.add(body.job, sequence);
+    const job = jobs.add(body.job, sequence, body.submittedMs);
     jobs.version[job] = body.version;
-    queue.enter(job, body.project, body.tier, body.priority, body.demand);
+    queue.enter(job, factsOf(body), body.demand);
     jobs.setHeldBy(job, body.held ? body.by : null);
     if (body.held) queue.unqueue(job, held);
     else queue.queue(job, state.clockMs);
@@ -78,10 +87,12 @@ function applyJob(state: State, body: JobBody, sequence: number): void {
     case 'job.released':
       invariant(jobs.state[job] === held, `job ${body.job} is released and was not held`);
       jobs.setHeldBy(job, null);
+      jobs.sinceMs[job] = body.sinceMs;
       queue.queue(job, state.clockMs);
       break;
     case 'job.requeued':
       jobs.attempt[job] = body.attempt;
+      jobs.sinceMs[job] = body.sinceMs;
       jobs.notBeforeMs[job] = body.notBeforeMs;
       jobs.setPast(job, body);
       queue.queue(job, state.clockMs);
@@ -96,8 +107,8 @@ function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planne
   const { jobs, queue } = state;
   const job = jobs.slotOf(body.job);
   invariant(jobs.state[job] === queued, `job ${body.job} is planned and was not queued`);
-  const { run, attempt, exclusive, tasks, port } = body;
-  startRun(state, plannedRun({ run, job: body.job, attempt, exclusive, tasks, port }), true);
+  const { run, attempt, exclusive, tasks, port, uses } = body;
+  startRun(state, plannedRun({ run, job: body.job, attempt, exclusive, tasks, port, uses }), body.plannedMs);
   jobs.version[job] = body.version;
   jobs.attempt[job] = attempt;
   queue.unqueue(job, placed);
@@ -108,15 +119,22 @@ function applyNode(state: State, body: NodeBody): void {
   // Only its consequence concerns the engine, and that is a drain.
   if (body.kind === 'node.struck') return;
   const fleet = state.fleets.live;
+  state.projects.addNode(factsOfNode(fleet, body.node), -1);
   const known = fleet.slots.get(body.node);
   const { reclassed } = fleet;
   if (known !== undefined) state.freed.add(fleet.classOf[known]!);
   changeNode(fleet, body);
+  state.projects.addNode(factsOfNode(fleet, body.node), 1);
   const slot = fleet.slots.get(body.node);
   if (slot !== undefined) state.freed.add(fleet.classOf[slot]!);
   state.nodesChanged = true;
   state.touched = true;
   if (fleet.reclassed !== reclassed) state.allChanged = true;
+}
+
+function factsOfNode(fleet: Fleet, node: NodeId): NodeFacts | undefined {
+  const slot = fleet.slots.get(node);
+  return slot === undefined ? undefined : fleet.facts[slot];
 }
 
 function changeNode(fleet: Fleet, body: NodeBody): void {
@@ -146,4 +164,10 @@ function changeNode(fleet: Fleet, body: NodeBody): void {
       fleet.setDrain(body.node, null);
       break;
   }
+}
+
+/** What the queue wants to know of a job beside its demand. */
+export function factsOf(facts: EntryFacts): EntryFacts {
+  const { project, user, tier, priority, durationMs, deadlineMs } = facts;
+  return { project, user, tier, priority, durationMs, deadlineMs };
 }

@@ -1,6 +1,17 @@
 // The engine's one interface. Deterministic: the same events and times give the same plans, byte for byte. `decide` changes
 // nothing; committed plans come back as events.
-import type { EngineRows, EventBody, JobDemand, JobId, LogEvent, Plan, Verdict, WhatIf } from '@muster/model';
+import type {
+  EngineRows,
+  EntryFacts,
+  EventBody,
+  JobDemand,
+  JobId,
+  Ledger,
+  LogEvent,
+  Plan,
+  Verdict,
+  WhatIf,
+} from '@muster/model';
 import type { ScoreRow } from './score.ts';
 
 export interface Engine {
@@ -18,6 +29,8 @@ export interface Engine {
   score(demand: JobDemand): ScoreRow[];
   /** What these events would change in what is decided next; changes nothing. Bounded in cycles, not in time. */
   whatIf(changes: readonly EventBody[], nowMs: number, cyclesMax: number): WhatIf;
+  /** Every project's guarantee, ceiling, use and share by resource, and who lent what to whom. */
+  ledger(nowMs: number): Ledger;
   /** An independent copy. */
   fork(): Engine;
   /** Forgets what was told and tried, so that the next plan is that of an engine loaded from these rows: a new life. */
@@ -28,10 +41,7 @@ export interface Engine {
   stateHash(): string;
 }
 
-export interface JobRequest {
-  readonly project: string;
-  readonly tier: string;
-  readonly priority: number;
+export interface JobRequest extends EntryFacts {
   readonly demand: JobDemand;
 }
 

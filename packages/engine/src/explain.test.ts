@@ -61,7 +61,7 @@ describe('explain', () => {
 });
 
 describe('consider', () => {
-  const request = { project: 'p', tier: 'standard', priority: 0, demand: oneTask(8) };
+  const request = job(0, oneTask(8));
 
   test('says where a job would start, or who is ahead of it', () => {
     const world = new World(loadEngine, node('a'));

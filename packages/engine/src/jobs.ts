@@ -23,7 +23,7 @@ export class JobTable {
   slots = new ForkMap<JobId, number>();
   ids: JobId[] = [];
   state = new Uint8Array(0);
-  /** 1 while the job stands in its entry's line, 2 while it waits for its backoff to end, 0 otherwise. */
+  /** 1 while the job stands in its entry's line, 2 while it waits for its backoff to end, 3 while it is starved, else 0. */
   line = new Uint8Array(0);
   entry = new Int32Array(0);
   version = new Float64Array(0);
@@ -31,6 +31,9 @@ export class JobTable {
   /** Sequence of the event that submitted it. */
   submitted = new Float64Array(0);
   notBeforeMs = new Float64Array(0);
+  submittedMs = new Float64Array(0);
+  /** When the present wait began. */
+  sinceMs = new Float64Array(0);
   readonly #failures = new Map<number, Failures>();
   readonly #avoid = new Map<number, readonly NodeId[]>();
   readonly #heldBy = new Map<number, string>();
@@ -49,6 +52,8 @@ export class JobTable {
     other.attempt = this.attempt.slice();
     other.submitted = this.submitted.slice();
     other.notBeforeMs = this.notBeforeMs.slice();
+    other.submittedMs = this.submittedMs.slice();
+    other.sinceMs = this.sinceMs.slice();
     for (const [slot, failures] of this.#failures) other.#failures.set(slot, failures);
     for (const [slot, avoid] of this.#avoid) other.#avoid.set(slot, avoid);
     for (const [slot, by] of this.#heldBy) other.#heldBy.set(slot, by);
@@ -64,13 +69,15 @@ export class JobTable {
     return slot;
   }
 
-  add(id: JobId, submitted: number): number {
+  add(id: JobId, submitted: number, submittedMs: number): number {
     invariant(!this.slots.has(id), `job ${id} is here already`);
     const slot = this.#vacant.pop() ?? this.ids.length;
     this.#grow(slot + 1);
     this.slots.set(id, slot);
     this.ids[slot] = id;
     this.submitted[slot] = submitted;
+    this.submittedMs[slot] = submittedMs;
+    this.sinceMs[slot] = submittedMs;
     this.line[slot] = 0;
     this.notBeforeMs[slot] = 0;
     this.attempt[slot] = 1;
@@ -144,6 +151,8 @@ export class JobTable {
     this.attempt = grown(this.attempt, size);
     this.submitted = grown(this.submitted, size);
     this.notBeforeMs = grown(this.notBeforeMs, size);
+    this.submittedMs = grown(this.submittedMs, size);
+    this.sinceMs = grown(this.sinceMs, size);
   }
 }
 

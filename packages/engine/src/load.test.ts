@@ -10,7 +10,9 @@ describe('the engine', () => {
     world.submit(job(1, oneTask(1)));
     const plan = world.cycle();
     expect(planText(plan)).toBe(
-      ['run_000000000000000001_1 v1 port 30000', '  0/0 node_a 8000m 65536MiB [0]'].join('\n'),
+      ['run_000000000000000001_1 v1 port 30000', '  0/0 node_a 8000m 65536MiB [0]', 'wake at 604800000'].join(
+        '\n',
+      ),
     );
     expect(world.engine.explain(jobId(1), 0)).toEqual({ kind: 'placed', nodes: [nodeId('a')] });
     expect(world.rebuilt().stateHash()).toBe(world.engine.stateHash());

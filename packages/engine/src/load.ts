@@ -1,14 +1,15 @@
 // How an engine is made: from rows read in one snapshot, by the same steps that events take. Rebuilt = live.
-import type { EngineRows, JobDemand, JobId, LogEvent, Plan, Verdict, WhatIf } from '@muster/model';
-import { apply } from './apply.ts';
+import type { EngineRows, JobDemand, JobId, Ledger, LogEvent, Plan, Verdict, WhatIf } from '@muster/model';
+import { apply, factsOf } from './apply.ts';
 import type { Engine, JobRequest } from './engine.ts';
 import { consider, explain } from './explain.ts';
 import { held, placed } from './jobs.ts';
 import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
+import { ledger } from './quota-ledger.ts';
 import { rowsOf } from './rows.ts';
 import { type ScoreRow, scoreTable } from './score.ts';
-import { copyState, emptyState, forget, type State, startRun } from './state.ts';
+import { copyState, emptyState, forget, runUses, type State, startRun } from './state.ts';
 import { stateHash } from './state-hash.ts';
 import { whatIf } from './what-if.ts';
 
@@ -19,21 +20,29 @@ export function loadEngine(rows: EngineRows): Engine {
 export function loadState(rows: EngineRows): State {
   const state = emptyState(rows);
   for (const node of rows.nodes.toSorted((a, b) => compareText(a.node, b.node)))
-    if (node.state !== 'removed') state.fleets.live.put(node);
+    if (node.state !== 'removed') {
+      state.fleets.live.put(node);
+      state.projects.addNode(node, 1);
+    }
   for (const row of rows.jobs.toSorted((a, b) => a.submittedSequence - b.submittedSequence))
     loadJob(state, row);
-  for (const run of rows.runs) startRun(state, run, false);
+  for (const run of rows.runs) startRun(state, run, null);
+  state.projects.loadUsage(rows.usage);
+  state.projects.countUsers(runUses(state));
   return state;
 }
 
 function loadJob({ jobs, queue, clockMs }: State, row: EngineRows['jobs'][number]): void {
-  const job = jobs.add(row.job, row.submittedSequence);
+  const job = jobs.add(row.job, row.submittedSequence, row.submittedMs);
   const { state } = row;
   jobs.version[job] = row.version;
   jobs.attempt[job] = state.attempt;
   jobs.setPast(job, state);
-  if ('notBeforeMs' in state) jobs.notBeforeMs[job] = state.notBeforeMs;
-  queue.enter(job, row.project, row.tier, row.priority, row.demand);
+  if ('notBeforeMs' in state) {
+    jobs.notBeforeMs[job] = state.notBeforeMs;
+    jobs.sinceMs[job] = state.sinceMs;
+  }
+  queue.enter(job, factsOf(row), row.demand);
   if (state.state === 'held') {
     jobs.setHeldBy(job, state.by);
     queue.unqueue(job, held);
@@ -52,6 +61,7 @@ function engineOf(state: State): Engine {
     score: (demand: JobDemand): ScoreRow[] => scoreTable(state, demand),
     consider: (request: JobRequest, nowMs: number): Verdict => consider(state, request, nowMs),
     whatIf: (changes, nowMs, cyclesMax): WhatIf => whatIf(state, changes, nowMs, cyclesMax),
+    ledger: (nowMs: number): Ledger => ledger(state, nowMs),
     fork: (): Engine => engineOf(copyState(state)),
     forget: (): void => forget(state),
     rows: (): EngineRows => rowsOf(state),

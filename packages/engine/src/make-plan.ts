@@ -1,28 +1,32 @@
 // One cycle's decision, in this order:
 //   1. Jobs whose backoff ended join their lines; shapes that a change could have helped are opened again.
-//   2. Walk the open part of the queue in order and place what fits (pass.ts), then undo it: nothing is decided until the
-//      committed plan comes back as events.
+//   2. Walk the open part of the queue in order and place what fits and is within its ceilings (pass.ts), then undo it:
+//      nothing is decided until the committed plan comes back as events.
 //   3. For each shape of which a job did not fit, find out why on the state as it is. If it fits that state, jobs ahead
 //      took the room in this plan: it is `behind`, and stays open to be judged again when the plan has come back.
 //      Otherwise it is blocked with its reason, and costs nothing until something could help it. This is sound because
 //      fitting is monotone for one group: what does not fit does not fit into less. Gangs of several groups, and those that
 //      ask for places of the topology, are placed greedily and are not; they are tried again in every cycle that tries
 //      anything.
+//      A lane that is over a ceiling is gated likewise, until use goes down or the ceiling goes up.
 //   4. Tell each entry whose binding reason is another than it was last told.
 import {
   type EntryVerdict,
+  invariant,
   type NodeId,
+  type OverCeiling,
   type Plan,
   type PlanUnit,
   runId,
   type TaskPlacement,
 } from '@muster/model';
 import type { Fleet } from './fleet.ts';
+import { allOver, overAt } from './gates.ts';
 import { Hasher } from './hash.ts';
 import type { Placement } from './ledger.ts';
 import { compareText } from './order.ts';
 import { type Pass, type Placed, undoPass, walk } from './pass.ts';
-import type { Entry } from './queue.ts';
+import { type Entry, type Lane, type Queue, waitingOf } from './queue.ts';
 import { type Reason, reasonOf } from './reason.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
@@ -35,7 +39,8 @@ export function decide(state: State, nowMs: number): Plan {
   const pass = walk(state, () => false);
   const units = pass.placed.map((placed) => makeUnit(state, placed));
   undoPass(state, pass);
-  const reasons = judge(state, pass);
+  const judged = judge(state, pass);
+  gateOver(state, judged);
   const plan = {
     sequence: state.sequence,
     // A question may have asked about a later time; jobs that were due then are due now.
@@ -43,17 +48,18 @@ export function decide(state: State, nowMs: number): Plan {
     policyVersion: state.policyVersion,
     engineVersion,
     units,
-    verdicts: tell(state, pass, reasons),
+    verdicts: tell(state, pass, judged),
     wakeAtMs: wakeAt(state),
   };
   return { ...plan, hash: planHash(plan) };
 }
 
-/** Lines and open shapes as they are at this time; called before anything is decided or explained. */
+/** Lines, past use, quota and open shapes as they are at this time; called before anything is decided or explained. */
 export function bringUp(state: State, nowMs: number): void {
-  const { queue, freed } = state;
+  const { queue, freed, projects, eased } = state;
   state.clockMs = Math.max(state.clockMs, nowMs);
   queue.promote(state.clockMs);
+  projects.rollTo(state.clockMs);
   const { nodesChanged } = state;
   if (state.allChanged) queue.reopenAll();
   else if (freed.size > 0)
@@ -61,17 +67,30 @@ export function bringUp(state: State, nowMs: number): void {
       state,
       (shape) => (nodesChanged && shape.blocked?.verdict.kind === 'impossible') || usesClass(shape, freed),
     );
-  // Greedy shapes may happen to be helped by less room elsewhere: they are tried whenever anything is.
-  if (state.touched || queue.open.size > 0) reopenWhere(state, isGreedy);
+  if (projects.settle()) {
+    state.ceilingsMoved = true;
+    for (const lane of queue.gatedLanes()) look(queue, lane);
+  } else for (const project of eased) for (const lane of queue.gatedAt(project)) look(queue, lane);
+  // Greedy shapes may happen to be helped by less room elsewhere, and what a job uses may follow from the node it gets: such
+  // shapes are tried whenever anything is.
+  if (state.touched || queue.open.size > 0) reopenWhere(state, (shape) => isGreedy(shape) || shape.stalled);
   state.nodesChanged = false;
   state.allChanged = false;
   state.touched = false;
+  eased.clear();
   freed.clear();
+}
+
+/** Lets the lane out of its gate unless the same ceiling still keeps it out. */
+function look(queue: Queue, lane: Lane): void {
+  if (overAt(lane.project, lane.user, lane.shape.ask) === lane.gated?.at) return;
+  queue.ungate(lane);
+  queue.ungated.add(lane);
 }
 
 function reopenWhere(state: State, helped: (shape: Shape) => boolean): void {
   for (const shape of state.queue.shapes.all()) {
-    if (shape.blocked === null) continue;
+    if (shape.blocked === null && !shape.stalled) continue;
     // Before as well, because a class may have gone with its last node.
     const before = helped(shape);
     matchShape(shape, state.fleets.live.classes);
@@ -86,68 +105,172 @@ function usesClass(shape: Shape, classes: ReadonlySet<number>): boolean {
 }
 
 const behind = 'behind';
+type Why = Reason | typeof behind;
 
-function judge(state: State, pass: Pass): Map<Shape, Reason | typeof behind> {
-  const reasons = new Map<Shape, Reason | typeof behind>();
+interface Judged {
+  /** Of shapes that did not fit. */
+  readonly shapes: Map<Shape, Why>;
+  /** Of lanes that are over a ceiling, and whether only the nodes they would get make them so. */
+  readonly lanes: Map<Lane, Why>;
+}
+
+/** On the state as it is, without the plan. */
+function judge(state: State, pass: Pass): Judged {
+  const { queue, projects, fleets } = state;
+  const judged: Judged = { shapes: new Map(), lanes: new Map() };
   for (const shape of pass.failed) {
-    if (pass.placed.length > 0 && fitsNow(state.fleets, shape)) {
-      reasons.set(shape, behind);
+    if (pass.placed.length > 0 && !pass.unfit.has(shape) && fitsNow(fleets, shape)) {
+      judged.shapes.set(shape, behind);
       continue;
     }
-    shape.blocked = whyNot(state.fleets, shape);
-    state.queue.open.delete(shape);
-    reasons.set(shape, shape.blocked);
+    shape.blocked = whyNot(fleets, shape);
+    queue.open.delete(shape);
+    judged.shapes.set(shape, shape.blocked);
   }
-  return reasons;
+  const waits = new Set<Shape>();
+  const starts = new Set(pass.placed.map(({ job }) => queue.entryOf(job).lane));
+  for (const [lane, ask] of pass.over) {
+    const { project, user, shape } = lane;
+    // The next of a lane whose first starts is judged once that has come back.
+    const at = starts.has(lane) ? null : overAt(project, user, ask);
+    const why = at === null ? behind : ceilingReason(allOver(projects, project, user, ask));
+    judged.lanes.set(lane, why);
+    if (at === null || why === behind) waits.add(shape);
+    else if (ask === shape.ask) queue.gate(lane, { at, reason: why });
+  }
+  for (const lane of pass.over.keys()) {
+    const { shape } = lane;
+    if (waits.has(shape) || shape.blocked !== null || !queue.open.has(shape)) continue;
+    // Nobody of the shape can start before something changes.
+    for (const other of shape.lanes) if (!pass.over.has(other)) waits.add(shape);
+    if (waits.has(shape)) continue;
+    shape.stalled = true;
+    queue.open.delete(shape);
+  }
+  return judged;
+}
+
+/** Lanes that a change may have put over a ceiling are told so at once, whether or not there is room. */
+function gateOver(state: State, judged: Judged): void {
+  const { queue, projects, tightened } = state;
+  for (const lane of suspects(state)) {
+    if (!lane || lane.waiting === 0 || lane.gated !== null) continue;
+    const { project, user, shape } = lane;
+    const at = overAt(project, user, shape.ask);
+    if (at === null) continue;
+    const reason = ceilingReason(allOver(projects, project, user, shape.ask));
+    queue.gate(lane, { at, reason });
+    judged.lanes.set(lane, reason);
+  }
+  state.ceilingsMoved = false;
+  tightened.clear();
+}
+
+function* suspects({ queue, ceilingsMoved, tightened }: State): IterableIterator<Lane | undefined> {
+  if (ceilingsMoved) {
+    yield* queue.lanes;
+    return;
+  }
+  for (const project of tightened) yield* queue.lanesBelow(project);
+  yield* queue.ungated;
+  for (const entry of queue.fresh) if (entry.told === null) yield entry.lane;
+}
+
+/** Impossible when what it asks for alone is above a ceiling. */
+export function ceilingReason(over: readonly OverCeiling[]): Reason {
+  const never = over.filter(({ asks, ceiling }) => asks > ceiling);
+  return reasonOf(
+    never.length > 0
+      ? { kind: 'impossible', reasons: never, nearest: [] }
+      : { kind: 'waits', reasons: [...over] },
+  );
 }
 
 /**
  * `behind` lasts one cycle, so it is told only to entries that know nothing yet; they stay fresh until a lasting reason
- * replaces it. Telling it to all would write every entry's verdict twice for each job that starts.
+ * replaces it. Telling it to all would write every entry's verdict twice for each job that starts. A lane in its gate
+ * keeps that reason, whatever becomes of its shape, until the ceiling lets it out.
  */
-function tell(state: State, pass: Pass, reasons: Map<Shape, Reason | typeof behind>): EntryVerdict[] {
+function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
   const { queue } = state;
   const verdicts: EntryVerdict[] = [];
-  const tellEntry = (entry: Entry, reason: Reason | typeof behind): void => {
-    const position = pass.heads.get(entry)?.position ?? entry.jobs.first();
+  const started = new Map<Entry, number>();
+  for (const { job } of pass.placed) {
+    const entry = queue.entryOf(job);
+    started.set(entry, (started.get(entry) ?? 0) + 1);
+  }
+  let startedJobs: ReadonlySet<number> | null = null;
+  const tellEntry = (entry: Entry, why: Why, lasting: boolean): void => {
+    const left = waitingOf(entry) - (started.get(entry) ?? 0);
     // All its jobs are in this plan; should a unit be dropped, the entry is told next time.
-    if (position < 0 || reason === behind) queue.fresh.add(entry);
+    if (left === 0 || why === behind || !lasting) queue.fresh.add(entry);
     else queue.fresh.delete(entry);
-    if (position < 0 || (reason === behind && entry.told !== null)) return;
-    const { binding, verdict } = reason === behind ? behindReason(state, entry.jobs.at(position)) : reason;
+    if (left === 0 || (why === behind && entry.told !== null)) return;
+    const { binding, verdict } =
+      why === behind ? behindReason(state, firstLeft(entry, jobsThatStart())) : why;
     if (entry.told === binding) return;
     entry.told = binding;
     verdicts.push({ entry: queue.keyOf(entry), verdict });
   };
-  for (const [shape, reason] of reasons) {
-    if (reason === behind || shape.told === reason.binding) continue;
-    shape.told = reason.binding;
-    const { entries } = shape;
-    for (let p = entries.first(); p >= 0; p = entries.next(p))
-      tellEntry(queue.entries[entries.at(p)]!, reason);
+  function jobsThatStart(): ReadonlySet<number> {
+    startedJobs ??= new Set(pass.placed.map(({ job }) => job));
+    return startedJobs;
+  }
+  for (const lane of queue.ungated)
+    if (lane.gated === null) for (const entry of queue.waitingIn(lane)) queue.fresh.add(entry);
+  queue.ungated.clear();
+  for (const [lane, why] of judged.lanes) {
+    if (lane.gated === null && lane.shape.blocked !== null) continue;
+    for (const entry of queue.waitingIn(lane)) tellEntry(entry, why, lane.gated !== null);
+  }
+  for (const [shape, why] of judged.shapes) {
+    if (why === behind || shape.told === why.binding) continue;
+    shape.told = why.binding;
+    for (const lane of shape.lanes) for (const entry of queue.waitingIn(lane)) tellEntry(entry, why, true);
   }
   for (const entry of queue.fresh) {
-    const reason = reasons.get(entry.shape) ?? entry.shape.blocked;
-    if (reason) tellEntry(entry, reason);
+    const { lane } = entry;
+    const { shape } = lane;
+    if (lane.gated === null && judged.lanes.has(lane) && shape.blocked === null) continue;
+    const why = lane.gated?.reason ?? judged.shapes.get(shape) ?? shape.blocked;
+    if (why) tellEntry(entry, why, true);
   }
   return verdicts.sort((a, b) => compareText(a.entry, b.entry));
+}
+
+/** The first job of the entry that does not start in this plan. */
+function firstLeft({ starved, jobs }: Entry, started: ReadonlySet<number>): number {
+  for (const list of starved ? [starved, jobs] : [jobs])
+    for (let p = list.first(); p >= 0; p = list.next(p)) if (!started.has(list.at(p))) return list.at(p);
+  invariant(false, 'an entry that is told something has a job left');
 }
 
 export function behindReason(state: State, job: number): Reason {
   return reasonOf({ kind: 'waits', reasons: [{ code: 'behind', ahead: state.queue.ahead(job) }] });
 }
 
-function wakeAt(state: State): number | null {
-  const { delayed } = state.queue;
-  const position = delayed.first();
-  return position < 0 ? null : state.jobs.notBeforeMs[delayed.at(position)]!;
+/**
+ * When a backoff ends, a job starves or a deadline presses. The latter two only change the order, so that a second more or
+ * less does not matter and thousands of jobs do not wake anybody thousands of times.
+ */
+function wakeAt({ queue, jobs }: State): number | null {
+  const { delayed, starving, pressing } = queue;
+  const times: number[] = [];
+  if (delayed.size > 0) times.push(jobs.notBeforeMs[delayed.at(0)]!);
+  if (starving.size > 0) times.push(nextSecond(queue.starvesAtMs(starving.at(0))));
+  if (pressing.size > 0) times.push(nextSecond(queue.entries[pressing.at(0)]!.latestStartMs));
+  return times.length === 0 ? null : Math.min(...times);
 }
 
-function makeUnit(state: State, { job, placement }: Placed): PlanUnit {
-  const { jobs, queue, fleets } = state;
+function nextSecond(ms: number): number {
+  return Math.ceil(ms / 1000) * 1000;
+}
+
+function makeUnit(state: State, { job, placement, uses }: Placed): PlanUnit {
+  const { jobs, queue, fleets, projects } = state;
   const id = jobs.ids[job]!;
   const attempt = jobs.attempt[job]!;
-  const { demand } = queue.entryOf(job).shape;
+  const { demand } = queue.entryOf(job).lane.shape;
   return {
     kind: 'start',
     job: id,
@@ -158,6 +281,7 @@ function makeUnit(state: State, { job, placement }: Placed): PlanUnit {
     tasks: tasksOf(fleets.live, placement, demand.groups.length),
     port: placement.port,
     nodeGenerations: generations(fleets.live, placement),
+    uses: projects.keys.uses(uses),
   };
 }
 

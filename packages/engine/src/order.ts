@@ -1,9 +1,17 @@
-// The one total order of everything the engine chooses between. No decision rests on anything else.
+// The one total order of everything the engine chooses between. No decision rests on anything else. Why it is this one:
+// docs/decisions/0007-one-order-of-policies.md.
 //
-// Jobs:   tier rank (higher first), priority (higher first), submit sequence, job id.
-//         Jobs of equal project, tier, priority and demand share an entry; an entry stands where its first job stands.
-//         Once one job of a shape does not fit, all jobs of that shape wait for the rest of the cycle, so that a later job
-//         never passes an earlier one that asks the same. Jobs of other shapes go on (there is no reservation yet).
+// Jobs:   in line are jobs that wait, are due, whose shape fits the fleet as it stands when the walk begins and whose lane is
+//         within its ceilings then. Of those, the walk takes (turns.ts):
+//         1. starved ones: longest waiting, submit sequence, job id;
+//         2. the highest tier rank;
+//         3. down the project tree, of siblings the one that stays within its guarantee with the job it would send next, then
+//            the lower weighted share (shares.ts), then the path. A project's own jobs stand beside its children, under
+//            its own path, with no guarantee and weight 1;
+//         4. in a project: urgent jobs by latest start; then `submitted - priority x pointMs`; submit sequence; job id.
+//         When one does not fit or is over a ceiling, all of its lane (project, user, demand) leave the line at once; jobs of
+//         the same shape in other lanes leave when their turn comes, so that a later job never passes an earlier one that
+//         asks the same. Jobs of other shapes go on (there is no reservation yet).
 // Score:  what an hour of a task's work costs on a node, in micro-money: the price of its devices and of cores asked for, by the
 //         speed of the alternative; preferences that are not met; trust that is missing. See price.ts. The cheapest nodes
 //         are filled first, whatever else; everything below is among nodes of equal score. With the default policy all
@@ -31,17 +39,34 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** First in, first out; the order of jobs that differ in nothing else. */
-export function compareSubmitted(jobs: JobTable, a: number, b: number): number {
+/** The last word between two jobs. */
+export function compareSequence(jobs: JobTable, a: number, b: number): number {
   return jobs.submitted[a]! - jobs.submitted[b]! || (a === b ? 0 : compareText(jobs.ids[a]!, jobs.ids[b]!));
 }
 
-/** Where a tier and a priority stand; jobs of equal standing are served first come, first served. */
-export interface Standing {
-  readonly rank: number;
-  readonly priority: number;
+/** First come, first served: the order of jobs that differ in nothing else. */
+export function compareSubmitted(jobs: JobTable, a: number, b: number): number {
+  return jobs.submittedMs[a]! - jobs.submittedMs[b]! || compareSequence(jobs, a, b);
 }
 
-export function compareStanding(a: Standing, b: Standing): number {
-  return b.rank - a.rank || b.priority - a.priority;
+/** Among starved jobs. */
+export function compareWaiting(jobs: JobTable, a: number, b: number): number {
+  return jobs.sinceMs[a]! - jobs.sinceMs[b]! || compareSequence(jobs, a, b);
+}
+
+/** Where an entry's jobs stand in their project. */
+export interface Standing {
+  readonly urgent: boolean;
+  readonly latestStartMs: number;
+  /** What its priority is worth. */
+  readonly aheadMs: number;
+}
+
+/** Inside a project and a tier rank. */
+export function compareStanding(jobs: JobTable, a: number, of: Standing, b: number, other: Standing): number {
+  if (of.urgent !== other.urgent) return of.urgent ? -1 : 1;
+  if (of.urgent && of.latestStartMs !== other.latestStartMs) return of.latestStartMs - other.latestStartMs;
+  return (
+    jobs.submittedMs[a]! - of.aheadMs - (jobs.submittedMs[b]! - other.aheadMs) || compareSequence(jobs, a, b)
+  );
 }

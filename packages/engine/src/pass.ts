@@ -1,144 +1,100 @@
-// One walk over the queue in the order of order.ts, placing what fits. What it places stays taken until `undoPass`; a
-// question walks the same way and stops where its job would stand. Entries of a shape are taken up one by one, so that a
-// shape that fails at its first job costs one attempt however many entries it has.
+// One walk over the queue in the order of order.ts, placing what fits and is within its ceilings. What it places stays taken,
+// room and quota alike, until `undoPass`; a question walks the same way and stops where its job would stand.
 import { place } from './fit.ts';
+import { overAt } from './gates.ts';
 import { type Placement, undo } from './ledger.ts';
-import { compareStanding, type Standing } from './order.ts';
-import type { Entry, Queue } from './queue.ts';
+import type { Lane } from './queue.ts';
+import type { Ask } from './resource-keys.ts';
 import { matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
+import { type Head, Turns } from './turns.ts';
+import { fitsNow } from './verdict.ts';
 
 export interface Placed {
   readonly job: number;
   readonly placement: Placement;
-}
-
-/** An entry that the walk has taken up. */
-export interface Head {
-  readonly entry: Entry;
-  /** Position of its first job that is not placed, and that job; -1 when none is left. */
-  position: number;
-  job: number;
-  /** Position, in the shape's list, of the entry to take up after this one is reached; -1 when there is none. */
-  next: number;
+  readonly uses: Ask;
 }
 
 export interface Pass {
   readonly placed: Placed[];
-  /** Shapes of which a job did not fit. */
+  /** Shapes of which a job did not fit; of those, the ones that did not before anything was placed. */
   readonly failed: Set<Shape>;
-  readonly heads: Map<Entry, Head>;
+  readonly unfit: Set<Shape>;
+  /** Lanes of which a job would have been over a ceiling, with what it would have used. */
+  readonly over: Map<Lane, Ask>;
 }
 
 /** Says that the walk is over before this job is tried. */
-export type Stop = (job: number, standing: Standing, pass: Pass) => boolean;
+export type Stop = (job: number, pass: Pass) => boolean;
 
 export function walk(state: State, stop: Stop): Pass {
-  const { queue, fleets, jobs } = state;
-  const pass: Pass = { placed: [], failed: new Set(), heads: new Map() };
-  const heads = new Heads(queue, pass);
-  for (const shape of queue.open) heads.takeUp(shape, shape.entries.first());
-  for (let head = heads.first(); head; head = heads.first()) {
-    const { job, entry } = head;
-    if (stop(job, entry.level, pass)) break;
-    matchShape(entry.shape, fleets.live.classes);
-    const placement = place(fleets.live, entry.shape, jobs.avoid(job));
-    if (placement) {
-      pass.placed.push({ job, placement });
-      heads.advance();
-    } else {
-      pass.failed.add(entry.shape);
-      heads.drop();
-    }
+  const pass: Pass = { placed: [], failed: new Set(), unfit: new Set(), over: new Map() };
+  const turns = new Turns(state.queue);
+  let left = lineUp(state, pass, turns);
+  for (let head = left > 0 ? turns.next() : null; head; head = turns.next()) {
+    if (stop(head.job, pass)) break;
+    const { size } = pass.failed;
+    if (tryHead(state, pass, head)) turns.placed(head);
+    else turns.dropped(head);
+    // With no shape left that could fit, everybody else is only waiting to be told so.
+    if (pass.failed.size > size && --left === 0) break;
   }
   return pass;
 }
 
-export function undoPass(state: State, pass: Pass): void {
-  for (let i = pass.placed.length - 1; i >= 0; i--) undo(state.fleets.live, pass.placed[i]!.placement);
+/** Who is in line: lanes within their ceilings, of shapes that fit as things stand. Tells how many shapes that are. */
+function lineUp(state: State, pass: Pass, turns: Turns): number {
+  const { queue, fleets } = state;
+  let shapes = 0;
+  for (const shape of queue.open) {
+    // A shape alone need not be asked beforehand: when it does not fit, its first job will say so.
+    if (queue.open.size > 1 && !fitsNow(fleets, shape)) {
+      pass.failed.add(shape);
+      pass.unfit.add(shape);
+      continue;
+    }
+    shapes++;
+    for (const lane of shape.lanes) {
+      if (overAt(lane.project, lane.user, shape.ask) === null) turns.enter(lane);
+      else pass.over.set(lane, shape.ask);
+    }
+  }
+  return shapes;
 }
 
-/** The entries taken up so far, as a binary heap by the first job of each that is not placed yet. */
-class Heads {
-  readonly #queue: Queue;
-  readonly #pass: Pass;
-  readonly #heap: Head[] = [];
-
-  constructor(queue: Queue, pass: Pass) {
-    this.#queue = queue;
-    this.#pass = pass;
+function tryHead(state: State, pass: Pass, head: Head): boolean {
+  const { fleets, jobs, projects } = state;
+  const { lane } = head.entry;
+  const { shape, project, user } = lane;
+  if (pass.failed.has(shape)) return false;
+  if (overAt(project, user, shape.ask) !== null) {
+    pass.over.set(lane, shape.ask);
+    return false;
   }
-
-  /** Starts on the entry at this position of the shape's list, and remembers the one after it. */
-  takeUp(shape: Shape, at: number): void {
-    if (at < 0) return;
-    const entry = this.#queue.entries[shape.entries.at(at)]!;
-    const position = entry.jobs.first();
-    const head = { entry, position, job: entry.jobs.at(position), next: shape.entries.next(at) };
-    this.#pass.heads.set(entry, head);
-    this.#heap.push(head);
-    this.#up(this.#heap.length - 1);
+  matchShape(shape, fleets.live.classes);
+  const placement = place(fleets.live, shape, jobs.avoid(head.job));
+  if (!placement) {
+    pass.failed.add(shape);
+    return false;
   }
-
-  /** The entry whose turn it is. */
-  first(): Head | null {
-    while (this.#heap.length > 0) {
-      const head = this.#heap[0]!;
-      if (!this.#pass.failed.has(head.entry.shape)) return head;
-      this.drop();
-    }
-    return null;
+  const uses = projects.keys.placed(fleets.live, placement);
+  if (overAt(project, user, uses) !== null) {
+    undo(fleets.live, placement);
+    pass.over.set(lane, uses);
+    return false;
   }
+  projects.take(project, user, uses, 1);
+  pass.placed.push({ job: head.job, placement, uses });
+  return true;
+}
 
-  /** The job whose turn it was is placed; the entry behind it in its shape's list comes up as well. */
-  advance(): void {
-    const head = this.#heap[0]!;
-    const { entry, next } = head;
-    head.position = entry.jobs.next(head.position);
-    head.job = head.position < 0 ? -1 : entry.jobs.at(head.position);
-    head.next = -1;
-    if (head.position < 0) this.drop();
-    else this.#down(0);
-    this.takeUp(entry.shape, next);
-  }
-
-  drop(): void {
-    const last = this.#heap.pop()!;
-    if (this.#heap.length === 0) return;
-    this.#heap[0] = last;
-    this.#down(0);
-  }
-
-  #before(a: Head, b: Head): boolean {
-    return (compareStanding(a.entry.level, b.entry.level) || this.#queue.compareJobs(a.job, b.job)) < 0;
-  }
-
-  #up(from: number): void {
-    const heap = this.#heap;
-    for (let at = from; at > 0; ) {
-      const parent = (at - 1) >>> 1;
-      if (!this.#before(heap[at]!, heap[parent]!)) return;
-      this.#swap(at, parent);
-      at = parent;
-    }
-  }
-
-  #down(from: number): void {
-    const heap = this.#heap;
-    for (let at = from; ; ) {
-      let least = at;
-      for (let child = 2 * at + 1; child <= 2 * at + 2 && child < heap.length; child++)
-        if (this.#before(heap[child]!, heap[least]!)) least = child;
-      if (least === at) return;
-      this.#swap(at, least);
-      at = least;
-    }
-  }
-
-  #swap(a: number, b: number): void {
-    const heap = this.#heap;
-    const kept = heap[a]!;
-    heap[a] = heap[b]!;
-    heap[b] = kept;
+export function undoPass(state: State, pass: Pass): void {
+  const { queue, projects, fleets } = state;
+  for (let i = pass.placed.length - 1; i >= 0; i--) {
+    const { job, placement, uses } = pass.placed[i]!;
+    const { project, user } = queue.entryOf(job).lane;
+    projects.take(project, user, uses, -1);
+    undo(fleets.live, placement);
   }
 }

@@ -1,78 +1,137 @@
-// Who waits, in which order, and what has to be looked at again. Jobs of equal project, tier, priority and demand share
-// one entry and stand in it first come, first served; entries of one shape stand in the shape's list by their first job.
-// A shape that did not fit is *blocked* with its reason until something happens that could help it, so that a cycle with
-// nothing to do looks at nothing. `open` are the shapes to try; `fresh` are entries that have not been told anything.
-import { entryKey, invariant, type JobDemand, type Policy, tierNamed } from '@muster/model';
+// Who waits, in which order, and what has to be looked at again.
+//   Entry: jobs of equal project, user, tier, priority, duration, deadline and demand; one verdict for all of them.
+//   Lane:  entries of one project, user and demand: what room and ceilings say of one they say of all.
+//   Shape: lanes of one demand. A shape that did not fit is *blocked* with its reason until something happens that could help it,
+//          and a lane over a ceiling is *gated* until use goes down or the ceiling goes up, so that a cycle with nothing to
+//          do looks at nothing. `open` are the shapes to try; `fresh` are entries that have not been told anything.
+//   Line:  all waiting jobs of a project and a tier rank in their order, to count who is ahead of whom.
+// Starved jobs stand apart: entries and lanes list them separately.
+import {
+  type EntryFacts,
+  entryKey,
+  invariant,
+  type JobDemand,
+  leastUses,
+  type Policy,
+  tierNamed,
+} from '@muster/model';
 import { type held, type JobTable, type placed, queued } from './jobs.ts';
-import { compareStanding, compareSubmitted, type Standing } from './order.ts';
-import { makeShape, type Shape, ShapeTable } from './shape.ts';
+import { compareStanding, compareSubmitted, compareWaiting, type Standing } from './order.ts';
+import type { Project, Projects } from './projects.ts';
+import type { Reason } from './reason.ts';
+import { type Shape, ShapeTable } from './shape.ts';
 import { SortedInts } from './sorted-ints.ts';
 
-export interface Entry {
+export interface Entry extends Standing {
   readonly id: number;
-  readonly project: string;
-  readonly tier: string;
-  readonly priority: number;
-  shape: Shape;
-  level: Level;
-  /** Waiting jobs, first come first. */
+  readonly lane: Lane;
+  readonly facts: EntryFacts;
+  rank: number;
+  urgent: boolean;
+  latestStartMs: number;
+  aheadMs: number;
+  starvesAfterMs: number;
+  line: Line;
+  /** Waiting jobs that are not starved, first come first. */
   readonly jobs: SortedInts;
+  /** Starved ones, longest waiting first; made when there is one. */
+  starved: SortedInts | null;
   /** Jobs of this entry in any state. */
   uses: number;
   /** The binding reason last returned by `decide`; what was told is a cache, not state. */
   told: string | null;
 }
 
-/** All waiting jobs of one standing, to count who is ahead of whom. */
-export interface Level extends Standing {
+export interface Lane {
+  readonly id: number;
+  readonly key: string;
+  readonly shape: Shape;
+  readonly project: Project;
+  readonly user: string;
+  /** Entries with waiting jobs: first in the order first, and by their longest waiting starved job. */
+  readonly entries: SortedInts;
+  readonly starved: SortedInts;
+  /** Entries of this lane, waiting or not. */
+  uses: number;
+  waiting: number;
+  gated: Gate | null;
+}
+
+/** A ceiling that keeps a lane out of line. */
+export interface Gate {
+  /** Where use must go down. */
+  readonly at: Project;
+  readonly reason: Reason;
+}
+
+export interface Line {
+  readonly project: Project;
+  readonly rank: number;
   readonly jobs: SortedInts;
 }
 
 const notInLine = 0;
 const inLine = 1;
 const delayed = 2;
+const starved = 3;
 
 /** Below every tier of any policy: a tier that a policy change took away is served last. */
 const unknownTierRank = -(2 ** 40);
+const never = Number.MAX_SAFE_INTEGER;
 
 export class Queue {
   readonly jobs: JobTable;
+  readonly projects: Projects;
   readonly shapes: ShapeTable;
   readonly open = new Set<Shape>();
   readonly fresh = new Set<Entry>();
+  /** Lanes let out of their gate since the last plan; told again only if they stay out. */
+  readonly ungated = new Set<Lane>();
   /** Jobs whose backoff has not ended, earliest end first. */
   readonly delayed: SortedInts;
+  /** Jobs in line by when they starve, and those that have, longest waiting first. */
+  readonly starving: SortedInts;
+  readonly starved: SortedInts;
+  /** Entries with waiting jobs and a deadline that are not urgent yet, by when they will be. */
+  readonly pressing: SortedInts;
   entries: (Entry | undefined)[] = [];
-  levels: Level[] = [];
+  lanes: (Lane | undefined)[] = [];
   waiting = 0;
   #policy: Policy;
   readonly #byKey = new Map<string, Entry>();
+  readonly #laneByKey = new Map<string, Lane>();
+  readonly #lines = new Map<Project, Line[]>();
+  /** Jobs in line by tier rank. */
+  readonly #rankCounts = new Map<number, number>();
+  readonly #gatedAt = new Map<Project, Set<Lane>>();
+  /** Lanes with waiting jobs of each project's own. */
+  readonly #waitingAt = new Map<Project, Set<Lane>>();
   #vacant: number[] = [];
+  #vacantLanes: number[] = [];
 
-  constructor(jobs: JobTable, policy: Policy, from?: Queue) {
+  constructor(jobs: JobTable, projects: Projects, policy: Policy, from?: Queue) {
     this.jobs = jobs;
+    this.projects = projects;
     this.#policy = policy;
-    this.delayed = from ? from.delayed.copy(this.#compareDue) : new SortedInts(this.#compareDue);
+    this.delayed = this.#sorted(this.#compareDue, from?.delayed);
+    this.starving = this.#sorted(this.#compareStarving, from?.starving);
+    this.starved = this.#sorted(this.compareStarved, from?.starved);
+    this.pressing = this.#sorted(this.#comparePressing, from?.pressing);
     this.shapes = from ? this.#copyFrom(from) : new ShapeTable();
   }
 
-  copy(jobs: JobTable): Queue {
-    return new Queue(jobs, this.#policy, this);
+  copy(jobs: JobTable, projects: Projects): Queue {
+    return new Queue(jobs, projects, this.#policy, this);
   }
 
   /** A new job's entry, made when it is the first of its kind. */
-  enter(job: number, project: string, tier: string, priority: number, demand: JobDemand): void {
-    const shape = this.shapes.intern(demand, () => new SortedInts(this.compareEntries));
-    const key = `${shape.id}|${priority}|${tier}|${project}`;
+  enter(job: number, facts: EntryFacts, demand: JobDemand): void {
+    const shape = this.shapes.intern(demand, (asked) => this.projects.keys.ask(leastUses(asked)));
+    const key = keyOf(shape, facts);
     let entry = this.#byKey.get(key);
     if (!entry) {
-      const id = this.#vacant.pop() ?? this.entries.length;
-      const jobs = new SortedInts(this.compareJobs);
-      const level = this.#levelOf(tier, priority);
-      entry = { id, project, tier, priority, shape, level, jobs, uses: 0, told: null };
+      entry = this.#makeEntry(this.#laneOf(shape, facts), facts);
       this.#byKey.set(key, entry);
-      this.entries[id] = entry;
-      shape.uses++;
     }
     entry.uses++;
     this.jobs.entry[job] = entry.id;
@@ -94,30 +153,47 @@ export class Queue {
     if (this.jobs.notBeforeMs[job]! > nowMs) {
       this.jobs.line[job] = delayed;
       this.delayed.insert(job);
-    } else this.#lineUp(job);
+    } else this.#lineUp(job, nowMs);
   }
 
   /** The job no longer waits, because it is held, placed or over. */
   unqueue(job: number, state?: typeof held | typeof placed): void {
     if (this.jobs.line[job] === delayed) this.delayed.remove(job);
-    else if (this.jobs.line[job] === inLine) this.#stepOut(job);
+    else if (this.stands(job)) this.#stepOut(job);
     this.jobs.line[job] = notInLine;
     if (state !== undefined) this.jobs.state[job] = state;
   }
 
-  /** Jobs whose backoff has ended join their lines. */
+  /** Jobs whose backoff has ended join their lines; those that starve or press change their place. */
   promote(nowMs: number): void {
     for (let p = this.delayed.first(); p >= 0; p = this.delayed.first()) {
       const job = this.delayed.at(p);
-      if (this.jobs.notBeforeMs[job]! > nowMs) return;
+      if (this.jobs.notBeforeMs[job]! > nowMs) break;
       this.delayed.removeAt(p);
-      this.#lineUp(job);
+      this.#lineUp(job, nowMs);
+    }
+    for (let p = this.starving.first(); p >= 0; p = this.starving.first()) {
+      const job = this.starving.at(p);
+      if (this.starvesAtMs(job) > nowMs) break;
+      this.#leaveLine(job);
+      this.#joinLine(job, nowMs);
+    }
+    for (let p = this.pressing.first(); p >= 0; p = this.pressing.first()) {
+      const entry = this.entries[this.pressing.at(p)]!;
+      if (entry.latestStartMs > nowMs) break;
+      this.#replaced(entry, nowMs, () => {
+        entry.urgent = true;
+      });
     }
   }
 
-  /** Whether the job stands in its entry's line. */
+  /** Whether the job stands in line. */
   stands(job: number): boolean {
-    return this.jobs.line[job] === inLine;
+    return this.jobs.line[job] === inLine || this.jobs.line[job] === starved;
+  }
+
+  starvesAtMs(job: number): number {
+    return this.jobs.sinceMs[job]! + this.entryOf(job).starvesAfterMs;
   }
 
   entryOf(job: number): Entry {
@@ -125,149 +201,394 @@ export class Queue {
   }
 
   keyOf(entry: Entry): string {
-    return entryKey(entry.project, entry.tier, entry.priority, entry.shape.demand);
+    return entryKey(entry.facts, entry.lane.shape.demand);
   }
 
-  /** How many waiting jobs are ordered before this one. */
+  /** Waiting jobs that are starved or of higher tiers, and those before it in its own project. */
   ahead(job: number): number {
-    return this.#aheadIn(this.entryOf(job).level) + this.entryOf(job).level.jobs.rank(job);
+    if (this.jobs.line[job] === starved) return this.starved.rank(job);
+    const { rank, line } = this.entryOf(job);
+    let count = this.starved.size + line.jobs.rank(job);
+    for (const [other, jobs] of this.#rankCounts) if (other > rank) count += jobs;
+    return count;
   }
 
-  /** How many would be ahead of a job submitted now. */
-  aheadOfNew(standing: Standing): number {
-    const same = this.levels.find((level) => compareStanding(level, standing) === 0);
-    return this.#aheadIn(standing) + (same?.jobs.size ?? 0);
-  }
-
-  standingOf(tier: string, priority: number): Standing {
-    return { rank: tierNamed(this.#policy, tier)?.rank ?? unknownTierRank, priority };
+  /** Waiting jobs of every project and those below it. */
+  waitingBelow(): ReadonlyMap<Project, number> {
+    const counts = new Map<Project, number>();
+    for (const lane of this.lanes)
+      for (let at: Project | null = lane?.project ?? null; at !== null; at = at.parent)
+        counts.set(at, (counts.get(at) ?? 0) + lane!.waiting);
+    return counts;
   }
 
   /** Something happened that could help this shape: try it again. */
   reopen(shape: Shape): void {
     shape.blocked = null;
-    if (shape.entries.size > 0) this.open.add(shape);
+    shape.stalled = false;
+    if (shape.lanes.size > 0) this.open.add(shape);
   }
 
   reopenAll(): void {
     for (const shape of this.shapes.all()) this.reopen(shape);
   }
 
+  gate(lane: Lane, gate: Gate): void {
+    if (lane.gated) this.ungate(lane);
+    lane.gated = gate;
+    lane.shape.lanes.delete(lane);
+    lane.shape.gated.add(lane);
+    if (lane.shape.lanes.size === 0) this.open.delete(lane.shape);
+    addTo(this.#gatedAt, gate.at, lane);
+  }
+
+  ungate(lane: Lane): void {
+    if (!lane.gated) return;
+    this.#gatedAt.get(lane.gated.at)!.delete(lane);
+    lane.gated = null;
+    const { shape } = lane;
+    shape.gated.delete(lane);
+    shape.lanes.add(lane);
+    if (shape.blocked === null) this.open.add(shape);
+  }
+
+  /** In no order that a decision may rest on. */
+  gatedAt(project: Project): readonly Lane[] {
+    return [...(this.#gatedAt.get(project) ?? [])];
+  }
+
+  *gatedLanes(): IterableIterator<Lane> {
+    for (const lanes of this.#gatedAt.values()) yield* [...lanes];
+  }
+
+  /** Lanes with waiting jobs of the project and those below it; in no order that a decision may rest on. */
+  *lanesBelow(project: Project): IterableIterator<Lane> {
+    yield* this.#waitingAt.get(project) ?? [];
+    for (const child of project.children) yield* this.lanesBelow(child);
+  }
+
+  /** Every entry of the lane that has waiting jobs. */
+  *waitingIn(lane: Lane): IterableIterator<Entry> {
+    for (let p = lane.entries.first(); p >= 0; p = lane.entries.next(p))
+      yield this.entries[lane.entries.at(p)]!;
+    for (let p = lane.starved.first(); p >= 0; p = lane.starved.next(p)) {
+      const entry = this.entries[lane.starved.at(p)]!;
+      if (entry.jobs.size === 0) yield entry;
+    }
+  }
+
   /** Nothing was told to anybody, and everything is worth a try. */
   forget(): void {
     this.fresh.clear();
+    this.ungated.clear();
     for (const entry of this.entries) {
       if (!entry) continue;
       entry.told = null;
-      if (entry.jobs.size > 0) this.fresh.add(entry);
+      if (waitingOf(entry) > 0) this.fresh.add(entry);
     }
+    for (const lane of [...this.gatedLanes()]) this.ungate(lane);
     for (const shape of this.shapes.all()) shape.told = null;
     this.reopenAll();
   }
 
-  /** A shape for a question, not kept. */
-  shapeFor(demand: JobDemand): Shape {
-    return makeShape(-1, '', demand, new SortedInts(this.compareEntries));
-  }
-
-  setPolicy(policy: Policy): void {
+  setPolicy(policy: Policy, nowMs: number): void {
+    const standing: number[] = [];
+    for (const job of this.jobs.slots.values()) if (this.stands(job)) standing.push(job);
+    for (const job of standing) this.#leaveLine(job);
     this.#policy = policy;
-    this.levels = [];
-    const entries = this.entries.filter((entry) => entry !== undefined && entry.jobs.size > 0) as Entry[];
-    for (const entry of entries) entry.shape.entries.remove(entry.id);
-    for (const entry of this.entries) if (entry) entry.level = this.#levelOf(entry.tier, entry.priority);
-    for (const entry of entries) {
-      for (let p = entry.jobs.first(); p >= 0; p = entry.jobs.next(p))
-        entry.level.jobs.insert(entry.jobs.at(p));
-      entry.shape.entries.insert(entry.id);
-    }
+    for (const entry of this.entries) if (entry) this.#rate(entry);
+    for (const job of standing) this.#joinLine(job, nowMs);
     this.reopenAll();
   }
 
   compareJobs = (a: number, b: number): number => compareSubmitted(this.jobs, a, b);
 
-  compareEntries = (a: number, b: number): number => {
-    const [one, two] = [this.entries[a]!, this.entries[b]!];
-    return compareStanding(one.level, two.level) || this.compareJobs(one.jobs.at(0), two.jobs.at(0));
+  compareStarved = (a: number, b: number): number => compareWaiting(this.jobs, a, b);
+
+  /** Of one project and rank. */
+  compareInLine = (a: number, b: number): number =>
+    compareStanding(this.jobs, a, this.entryOf(a), b, this.entryOf(b));
+
+  readonly #compareEntries = (a: number, b: number): number => {
+    const one = this.entries[a]!;
+    const two = this.entries[b]!;
+    return two.rank - one.rank || this.compareInLine(one.jobs.at(0), two.jobs.at(0));
   };
+
+  readonly #compareStarvedEntries = (a: number, b: number): number =>
+    this.compareStarved(this.entries[a]!.starved!.at(0), this.entries[b]!.starved!.at(0));
 
   readonly #compareDue = (a: number, b: number): number =>
     this.jobs.notBeforeMs[a]! - this.jobs.notBeforeMs[b]! || compareSubmitted(this.jobs, a, b);
 
-  #aheadIn(standing: Standing): number {
-    let count = 0;
-    for (const level of this.levels) if (compareStanding(level, standing) < 0) count += level.jobs.size;
-    return count;
+  readonly #compareStarving = (a: number, b: number): number =>
+    this.starvesAtMs(a) - this.starvesAtMs(b) || compareSubmitted(this.jobs, a, b);
+
+  readonly #comparePressing = (a: number, b: number): number =>
+    this.entries[a]!.latestStartMs - this.entries[b]!.latestStartMs || a - b;
+
+  #sorted(compare: (a: number, b: number) => number, from?: SortedInts): SortedInts {
+    return from ? from.copy(compare) : new SortedInts(compare);
   }
 
-  #levelOf(tier: string, priority: number): Level {
-    const standing = this.standingOf(tier, priority);
-    let level = this.levels.find((known) => compareStanding(known, standing) === 0);
-    if (!level) {
-      level = { ...standing, jobs: new SortedInts(this.compareJobs) };
-      this.levels.push(level);
+  #makeEntry(lane: Lane, facts: EntryFacts): Entry {
+    const id = this.#vacant.pop() ?? this.entries.length;
+    const entry: Entry = {
+      id,
+      lane,
+      facts,
+      rank: 0,
+      urgent: false,
+      latestStartMs: never,
+      aheadMs: 0,
+      starvesAfterMs: never,
+      line: null as unknown as Line,
+      jobs: new SortedInts(this.compareJobs),
+      starved: null,
+      uses: 0,
+      told: null,
+    };
+    this.entries[id] = entry;
+    lane.uses++;
+    this.#rate(entry);
+    return entry;
+  }
+
+  /** What the policy makes of the entry; it has no job in line meanwhile. */
+  #rate(entry: Entry): void {
+    const { tier: name, priority, durationMs, deadlineMs } = entry.facts;
+    const tier = tierNamed(this.#policy, name);
+    const lengthMs = durationMs ?? tier?.durationMs ?? 0;
+    entry.rank = tier?.rank ?? unknownTierRank;
+    entry.aheadMs = priority * this.#policy.ageing.pointMs;
+    entry.latestStartMs =
+      deadlineMs === null ? never : deadlineMs - lengthMs - this.#policy.deadline.marginMs;
+    entry.urgent = false;
+    entry.starvesAfterMs = tier?.starvesAfterMs ?? never;
+    entry.line = this.#lineOf(entry.lane.project, entry.rank);
+  }
+
+  #lineOf(project: Project, rank: number): Line {
+    let lines = this.#lines.get(project);
+    if (!lines) {
+      lines = [];
+      this.#lines.set(project, lines);
     }
-    return level;
+    let line = lines.find((known) => known.rank === rank);
+    if (!line) {
+      line = { project, rank, jobs: new SortedInts(this.compareInLine) };
+      lines.push(line);
+    }
+    return line;
   }
 
-  #lineUp(job: number): void {
+  #laneOf(shape: Shape, { project, user }: EntryFacts): Lane {
+    const node = this.projects.at(project);
+    const key = `${shape.id}|${node.id}|${user}`;
+    let lane = this.#laneByKey.get(key);
+    if (!lane) {
+      const id = this.#vacantLanes.pop() ?? this.lanes.length;
+      const entries = new SortedInts(this.#compareEntries);
+      const apart = new SortedInts(this.#compareStarvedEntries);
+      lane = {
+        id,
+        key,
+        shape,
+        project: node,
+        user,
+        entries,
+        starved: apart,
+        uses: 0,
+        waiting: 0,
+        gated: null,
+      };
+      this.lanes[id] = lane;
+      this.#laneByKey.set(key, lane);
+      shape.uses++;
+    }
+    return lane;
+  }
+
+  #lineUp(job: number, nowMs: number): void {
     const entry = this.entryOf(job);
-    const { shape } = entry;
-    const first = entry.jobs.size === 0;
-    const becomesHead = !first && this.compareJobs(job, entry.jobs.at(0)) < 0;
-    if (becomesHead) shape.entries.remove(entry.id);
-    entry.jobs.insert(job);
-    if (first || becomesHead) shape.entries.insert(entry.id);
-    entry.level.jobs.insert(job);
-    this.jobs.line[job] = inLine;
+    const { lane } = entry;
+    const { shape } = lane;
+    if (waitingOf(entry) === 0) this.fresh.add(entry);
+    if (lane.waiting === 0) {
+      shape.lanes.add(lane);
+      addTo(this.#waitingAt, lane.project, lane);
+    }
+    this.#joinLine(job, nowMs);
+    lane.waiting++;
     this.waiting++;
-    if (first) this.fresh.add(entry);
-    if (shape.blocked === null) this.open.add(shape);
+    if (shape.blocked === null && lane.gated === null) this.open.add(shape);
   }
 
   #stepOut(job: number): void {
     const entry = this.entryOf(job);
-    const isHead = entry.jobs.at(0) === job;
-    if (isHead) entry.shape.entries.remove(entry.id);
-    entry.jobs.remove(job);
-    if (isHead && entry.jobs.size > 0) entry.shape.entries.insert(entry.id);
-    entry.level.jobs.remove(job);
+    const { lane } = entry;
+    this.#leaveLine(job);
+    this.jobs.line[job] = notInLine;
+    lane.waiting--;
     this.waiting--;
-    if (entry.jobs.size > 0) return;
-    entry.told = null;
-    this.fresh.delete(entry);
-    if (entry.shape.entries.size === 0) this.open.delete(entry.shape);
+    if (waitingOf(entry) === 0) {
+      entry.told = null;
+      this.fresh.delete(entry);
+    }
+    if (lane.waiting > 0) return;
+    this.ungate(lane);
+    this.ungated.delete(lane);
+    lane.shape.lanes.delete(lane);
+    this.#waitingAt.get(lane.project)!.delete(lane);
+    if (lane.shape.lanes.size === 0) this.open.delete(lane.shape);
+  }
+
+  /** Into the entry's list and all that follow from it: starved when its time has come, else in its project's line. */
+  #joinLine(job: number, nowMs: number): void {
+    const entry = this.entryOf(job);
+    const { lane } = entry;
+    if (this.starvesAtMs(job) <= nowMs) {
+      this.jobs.line[job] = starved;
+      entry.starved ??= new SortedInts(this.compareStarved);
+      const leads = entry.starved.size > 0 && this.compareStarved(job, entry.starved.at(0)) < 0;
+      if (leads) lane.starved.remove(entry.id);
+      entry.starved.insert(job);
+      if (leads || entry.starved.size === 1) lane.starved.insert(entry.id);
+      this.starved.insert(job);
+      return;
+    }
+    this.jobs.line[job] = inLine;
+    if (entry.jobs.size === 0) {
+      entry.urgent = entry.latestStartMs <= nowMs;
+      if (!entry.urgent && entry.latestStartMs !== never) this.pressing.insert(entry.id);
+    }
+    const leads = entry.jobs.size > 0 && this.compareJobs(job, entry.jobs.at(0)) < 0;
+    if (leads) lane.entries.remove(entry.id);
+    entry.jobs.insert(job);
+    if (leads || entry.jobs.size === 1) lane.entries.insert(entry.id);
+    entry.line.jobs.insert(job);
+    if (entry.starvesAfterMs !== never) this.starving.insert(job);
+    this.#rankCounts.set(entry.rank, (this.#rankCounts.get(entry.rank) ?? 0) + 1);
+  }
+
+  #leaveLine(job: number): void {
+    const entry = this.entryOf(job);
+    const { lane } = entry;
+    if (this.jobs.line[job] === starved) {
+      const leads = entry.starved!.at(0) === job;
+      if (leads) lane.starved.remove(entry.id);
+      entry.starved!.remove(job);
+      if (leads && entry.starved!.size > 0) lane.starved.insert(entry.id);
+      this.starved.remove(job);
+      return;
+    }
+    const leads = entry.jobs.at(0) === job;
+    if (leads) lane.entries.remove(entry.id);
+    entry.jobs.remove(job);
+    if (leads && entry.jobs.size > 0) lane.entries.insert(entry.id);
+    entry.line.jobs.remove(job);
+    if (entry.starvesAfterMs !== never) this.starving.remove(job);
+    this.#rankCounts.set(entry.rank, this.#rankCounts.get(entry.rank)! - 1);
+    if (entry.jobs.size === 0 && !entry.urgent && entry.latestStartMs !== never)
+      this.pressing.remove(entry.id);
+  }
+
+  /** Takes the entry's jobs out, lets `change` move the entry, and puts them back. */
+  #replaced(entry: Entry, nowMs: number, change: () => void): void {
+    const jobs: number[] = [];
+    for (let p = entry.jobs.first(); p >= 0; p = entry.jobs.next(p)) jobs.push(entry.jobs.at(p));
+    for (const job of jobs) this.#leaveLine(job);
+    change();
+    for (const job of jobs) this.#joinLine(job, nowMs);
   }
 
   #drop(entry: Entry): void {
-    invariant(entry.jobs.size === 0, 'an entry without jobs has none waiting');
+    invariant(waitingOf(entry) === 0, 'an entry without jobs has none waiting');
+    const { lane } = entry;
     this.#byKey.delete(keyIn(entry));
     this.entries[entry.id] = undefined;
     this.#vacant.push(entry.id);
-    this.shapes.release(entry.shape);
+    lane.uses--;
+    if (lane.uses > 0) return;
+    this.#laneByKey.delete(lane.key);
+    this.lanes[lane.id] = undefined;
+    this.#vacantLanes.push(lane.id);
+    this.shapes.release(lane.shape);
   }
 
   #copyFrom(from: Queue): ShapeTable {
-    const twins = new Map<Shape, Shape>();
-    const shapes = from.shapes.copy((entries) => entries.copy(this.compareEntries), twins);
-    const levels = new Map<Level, Level>();
-    for (const level of from.levels) levels.set(level, { ...level, jobs: level.jobs.copy(this.compareJobs) });
-    this.levels = [...levels.values()];
+    const shapes = new Map<Shape, Shape>();
+    const table = from.shapes.copy(shapes);
+    const lines = new Map<Line, Line>();
+    for (const own of from.#lines.values()) {
+      for (const line of own) {
+        const project = this.projects.all[line.project.id]!;
+        lines.set(line, { project, rank: line.rank, jobs: line.jobs.copy(this.compareInLine) });
+      }
+    }
+    for (const line of lines.values()) {
+      const known = this.#lines.get(line.project);
+      if (known) known.push(line);
+      else this.#lines.set(line.project, [line]);
+    }
+    for (const [rank, count] of from.#rankCounts) this.#rankCounts.set(rank, count);
+    this.lanes = from.lanes.map((lane) => lane && this.#copyLane(lane, shapes.get(lane.shape)!, from));
     this.entries = from.entries.map((entry) => {
       if (!entry) return undefined;
-      const jobs = entry.jobs.copy(this.compareJobs);
-      const twin = { ...entry, shape: twins.get(entry.shape)!, level: levels.get(entry.level)!, jobs };
+      const twin: Entry = {
+        ...entry,
+        lane: this.lanes[entry.lane.id]!,
+        line: lines.get(entry.line)!,
+        jobs: entry.jobs.copy(this.compareJobs),
+        starved: entry.starved?.copy(this.compareStarved) ?? null,
+      };
       this.#byKey.set(keyIn(twin), twin);
       if (from.fresh.has(entry)) this.fresh.add(twin);
       return twin;
     });
-    for (const shape of from.open) this.open.add(twins.get(shape)!);
+    for (const shape of from.open) this.open.add(shapes.get(shape)!);
     this.waiting = from.waiting;
     this.#vacant = from.#vacant.slice();
-    return shapes;
+    this.#vacantLanes = from.#vacantLanes.slice();
+    return table;
+  }
+
+  #copyLane(lane: Lane, shape: Shape, from: Queue): Lane {
+    const twin: Lane = {
+      ...lane,
+      shape,
+      project: this.projects.all[lane.project.id]!,
+      entries: lane.entries.copy(this.#compareEntries),
+      starved: lane.starved.copy(this.#compareStarvedEntries),
+      gated: null,
+    };
+    this.#laneByKey.set(twin.key, twin);
+    if (lane.waiting > 0) {
+      shape.lanes.add(twin);
+      addTo(this.#waitingAt, twin.project, twin);
+    }
+    if (lane.gated) this.gate(twin, { ...lane.gated, at: this.projects.all[lane.gated.at.id]! });
+    if (from.ungated.has(lane)) this.ungated.add(twin);
+    return twin;
   }
 }
 
-function keyIn(entry: Pick<Entry, 'shape' | 'priority' | 'tier' | 'project'>): string {
-  return `${entry.shape.id}|${entry.priority}|${entry.tier}|${entry.project}`;
+/** Waiting jobs of the entry, starved or not. */
+export function waitingOf(entry: Entry): number {
+  return entry.jobs.size + (entry.starved?.size ?? 0);
+}
+
+function keyIn(entry: Entry): string {
+  return keyOf(entry.lane.shape, entry.facts);
+}
+
+/** Inside one queue; the user comes last, because nothing is forbidden in its name. */
+function keyOf({ id }: Shape, { project, user, tier, priority, durationMs, deadlineMs }: EntryFacts): string {
+  return `${id}|${project}|${tier}|${priority}|${durationMs}|${deadlineMs}|${user}`;
+}
+
+function addTo(lanes: Map<Project, Set<Lane>>, project: Project, lane: Lane): void {
+  const known = lanes.get(project);
+  if (known) known.add(lane);
+  else lanes.set(project, new Set([lane]));
 }

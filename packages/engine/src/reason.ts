@@ -14,6 +14,8 @@ export function reasonOf(verdict: Verdict): Reason {
 function bindingOf(verdict: Verdict): string {
   if (verdict.kind === 'placed') return 'placed';
   const parts = verdict.reasons.map((reason) => {
+    if (reason.code === 'over-ceiling')
+      return `${reason.code}(${reason.project}|${reason.key}|${reason.user ?? ''})`;
     const group = 'group' in reason ? reason.group : '';
     const lacks = 'lacks' in reason ? reason.lacks.map(({ lack }) => lack).join(',') : '';
     return `${reason.code}(${group})[${lacks}]`;

@@ -23,22 +23,21 @@ export function rowsOf(state: State): EngineRows {
     policy,
     nodes: nodes.sort((a, b) => compareText(a.node, b.node)),
     jobs: rows.sort((a, b) => a.submittedSequence - b.submittedSequence || compareText(a.job, b.job)),
+    usage: state.projects.usage(),
     runs: [...runs.values()].sort((a, b) => compareText(a.run, b.run)),
   };
 }
 
 function jobRow(state: State, slot: number): JobRow {
   const { jobs, queue } = state;
-  const { project, tier, priority, shape } = queue.entryOf(slot);
+  const { facts, lane } = queue.entryOf(slot);
   return {
     job: jobs.ids[slot]!,
     version: jobs.version[slot]!,
     name: '',
-    project,
-    tier,
-    priority,
-    demand: shape.demand,
-    submittedMs: 0,
+    ...facts,
+    demand: lane.shape.demand,
+    submittedMs: jobs.submittedMs[slot]!,
     submittedSequence: jobs.submitted[slot]!,
     state: jobState(state, slot),
   };
@@ -47,7 +46,7 @@ function jobRow(state: State, slot: number): JobRow {
 function jobState({ jobs }: State, slot: number): JobRow['state'] {
   const attempt = jobs.attempt[slot]!;
   const past = jobs.past(slot);
-  const waiting = { attempt, ...past, sinceMs: 0, notBeforeMs: jobs.notBeforeMs[slot]! };
+  const waiting = { attempt, ...past, sinceMs: jobs.sinceMs[slot]!, notBeforeMs: jobs.notBeforeMs[slot]! };
   if (jobs.state[slot] === queued) return { state: 'queued', claim: null, ...waiting };
   if (jobs.state[slot] === held) return { state: 'held', by: jobs.heldBy(slot) ?? '', ...waiting };
   return { state: 'starting', attempt, ...past, run: runId(jobs.ids[slot]!, attempt) };

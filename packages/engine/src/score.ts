@@ -3,8 +3,8 @@
 import type { JobDemand } from '@muster/model';
 import { amountRoom, isClosed, scoreOn } from './node-room.ts';
 import { compareText } from './order.ts';
+import { noAsk } from './resource-keys.ts';
 import { makeShape, matchShape } from './shape.ts';
-import { SortedInts } from './sorted-ints.ts';
 import type { State } from './state.ts';
 
 /** The terms of one score. Waiting, preemption and transfer are 0 until the engine chooses by them. */
@@ -37,7 +37,7 @@ export interface ScoreRow extends ScoreTerms {
 /** Rows by group as written, then lowest total first, then alternative, cluster, pool, capacity and models. */
 export function scoreTable(state: State, demand: JobDemand): ScoreRow[] {
   const fleet = state.fleets.live;
-  const shape = makeShape(-1, '', demand, new SortedInts(() => 0));
+  const shape = makeShape(-1, '', demand, noAsk);
   matchShape(shape, fleet.classes);
   const rows = new Map<string, ScoreRow>();
   for (const { demand: group, options } of shape.groups)

@@ -10,8 +10,9 @@ import {
 } from '@muster/model';
 import type { ClassTable } from './classes.ts';
 import { type ClassFit, matchClass } from './match.ts';
+import type { Lane } from './queue.ts';
 import type { Reason } from './reason.ts';
-import type { SortedInts } from './sorted-ints.ts';
+import type { Ask } from './resource-keys.ts';
 
 /** One alternative of one group: its devices, and the classes where a task of it could ever run. */
 export interface Option {
@@ -43,12 +44,17 @@ export interface Shape {
   ranked: readonly Ranked[];
   /** The generation of classes that `fits` were made for. */
   matchedAt: number;
-  /** Entries of this shape with waiting jobs, first in the order first. */
-  readonly entries: SortedInts;
+  /** What it is sure to use, whatever its alternatives and nodes. */
+  readonly ask: Ask;
+  /** Lanes with waiting jobs: those in line, and those that a ceiling keeps out. */
+  readonly lanes: Set<Lane>;
+  readonly gated: Set<Lane>;
   /** How many entries refer to it, waiting or not. */
   uses: number;
   /** Set when its first waiting job was found not to fit and nothing that could help has happened since. */
   blocked: Reason | null;
+  /** Set when it fits and every lane in line was found over a ceiling: tried again whenever anything is. */
+  stalled: boolean;
   /** The binding reason last told to its entries; new entries are told by themselves. */
   told: string | null;
   /** The generation of nodes that `impossible` was found at; -1 for never. */
@@ -78,14 +84,14 @@ export class ShapeTable {
     return this.#byKey.values();
   }
 
-  intern(demand: JobDemand, entriesOf: () => SortedInts): Shape {
+  intern(demand: JobDemand, askOf: (demand: JobDemand) => Ask): Shape {
     const text = JSON.stringify(demand);
     const known = this.#byText.get(text);
     if (known) return known;
     const key = canonicalJson(demand);
     let shape = this.#byKey.get(key);
     if (!shape) {
-      shape = makeShape(this.#nextId++, key, demand, entriesOf());
+      shape = makeShape(this.#nextId++, key, demand, askOf(demand));
       this.#byKey.set(key, shape);
     }
     this.#remember(text, shape);
@@ -109,8 +115,8 @@ export class ShapeTable {
     this.#byText.set(text, shape);
   }
 
-  /** A copy whose shapes have the lists `entriesOf` makes of theirs; `found` tells which shape became which. */
-  copy(entriesOf: (entries: SortedInts) => SortedInts, found: Map<Shape, Shape>): ShapeTable {
+  /** A copy whose shapes have no lanes yet; `found` tells which shape became which. */
+  copy(found: Map<Shape, Shape>): ShapeTable {
     const other = new ShapeTable();
     other.#nextId = this.#nextId;
     for (const [key, shape] of this.#byKey) {
@@ -118,7 +124,7 @@ export class ShapeTable {
         ...group,
         options: group.options.map((option) => ({ ...option })),
       }));
-      const twin = { ...shape, groups, entries: entriesOf(shape.entries) };
+      const twin: Shape = { ...shape, groups, lanes: new Set(), gated: new Set() };
       other.#byKey.set(key, twin);
       found.set(shape, twin);
     }
@@ -126,7 +132,7 @@ export class ShapeTable {
   }
 }
 
-export function makeShape(id: number, key: string, demand: JobDemand, entries: SortedInts): Shape {
+export function makeShape(id: number, key: string, demand: JobDemand, ask: Ask): Shape {
   const groups = demand.groups.map((group) => ({
     demand: group,
     options:
@@ -144,9 +150,12 @@ export function makeShape(id: number, key: string, demand: JobDemand, entries: S
     nodePreferences: [],
     ranked: [],
     matchedAt: -1,
-    entries,
+    ask,
+    lanes: new Set(),
+    gated: new Set(),
     uses: 0,
     blocked: null,
+    stalled: false,
     told: null,
     judgedAt: -1,
     impossible: null,

@@ -1,8 +1,16 @@
 // Equal for equal states, however they came about: a sum of the hashes of jobs, nodes and runs, which no slot number and no
 // history can enter. What a node's runs take is hashed beside the runs themselves, so that a slip in the sums shows.
-import { canonicalJson, type LiveRun, type NodeFacts, type Places } from '@muster/model';
+import {
+  canonicalJson,
+  entryHead,
+  type LiveRun,
+  type NodeFacts,
+  type Places,
+  type Uses,
+} from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import { Hasher, SetHasher } from './hash.ts';
+import { placed } from './jobs.ts';
 import type { Entry } from './queue.ts';
 import type { State } from './state.ts';
 
@@ -14,6 +22,7 @@ export function stateHash(state: State): string {
   const runs = new SetHasher();
   for (const run of state.runs.values()) runs.add(hashRun(run));
   runs.into(hasher);
+  hasher.text(canonicalJson(state.projects.usage()));
   return hasher.digest();
 }
 
@@ -27,16 +36,24 @@ function hashRun(run: LiveRun): Hasher {
   return hasher;
 }
 
-export function hashPlaces(hasher: Hasher, { exclusive, port, tasks }: Places): void {
+export function hashPlaces(hasher: Hasher, { exclusive, port, tasks, uses }: Places): void {
   hasher
     .number(exclusive ? 1 : 0)
     .number(port)
     .number(tasks.length);
+  hashUses(hasher, uses);
   for (const { rank, group, node, cpuMilli, memoryMib, devices, deviceMilli } of tasks) {
     hasher.number(rank).number(group).text(node).number(cpuMilli).number(memoryMib).number(devices.length);
     hasher.number(deviceMilli);
     for (const device of devices) hasher.number(device);
   }
+}
+
+/** Keys in the order of their texts, in which the engine makes them and a database need not keep them. */
+function hashUses(hasher: Hasher, uses: Uses): void {
+  const keys = Object.keys(uses);
+  for (let i = 1; i < keys.length; i++) if (keys[i]! < keys[i - 1]!) keys.sort();
+  for (const key of keys) hasher.text(key).number(uses[key]!);
 }
 
 function hashJobs({ jobs, queue }: State): SetHasher {
@@ -46,8 +63,7 @@ function hashJobs({ jobs, queue }: State): SetHasher {
   const entryHash = (entry: Entry): string => {
     let hash = entryHashes.get(entry);
     if (hash === undefined) {
-      const { project, tier, priority, shape } = entry;
-      hash = new Hasher().text(project).text(tier).number(priority).text(shape.key).digest();
+      hash = new Hasher().text(entryHead(entry.facts)).text(entry.lane.shape.key).digest();
       entryHashes.set(entry, hash);
     }
     return hash;
@@ -56,6 +72,8 @@ function hashJobs({ jobs, queue }: State): SetHasher {
     const hasher = new Hasher().text(id).number(jobs.version[job]!).number(jobs.state[job]!);
     hasher.text(entryHash(queue.entryOf(job)));
     hasher.number(jobs.attempt[job]!).number(jobs.submitted[job]!).number(jobs.notBeforeMs[job]!);
+    // A placed job has no wait to remember.
+    hasher.number(jobs.submittedMs[job]!).number(jobs.state[job] === placed ? 0 : jobs.sinceMs[job]!);
     const { user, outOfMemory, infrastructure } = jobs.failures(job);
     hasher.number(user).number(outOfMemory).number(infrastructure);
     for (const node of jobs.avoid(job)) hasher.text(node);

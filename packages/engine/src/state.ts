@@ -13,6 +13,7 @@ import { Fleet } from './fleet.ts';
 import { ForkMap } from './fork-map.ts';
 import { JobTable } from './jobs.ts';
 import { releasePort, takePort } from './ports.ts';
+import { type Project, Projects } from './projects.ts';
 import { Queue } from './queue.ts';
 import { Fleets } from './verdict.ts';
 
@@ -23,9 +24,15 @@ export interface State {
   readonly fleets: Fleets;
   readonly jobs: JobTable;
   readonly queue: Queue;
+  readonly projects: Projects;
   readonly runs: ForkMap<RunId, LiveRun>;
   /** The latest time seen by `decide`; a job once due stays due. */
   clockMs: number;
+  /** Projects with ceilings that use less than before the last cycle, and those that use more than at the last plan. */
+  readonly eased: Set<Project>;
+  readonly tightened: Set<Project>;
+  /** Set when a ceiling is another than at the last plan: what could never start may have changed. */
+  ceilingsMoved: boolean;
   /** Classes of which a node changed, or on which capacity was given back, since the last cycle. */
   readonly freed: Set<number>;
   /** Set when capacity was taken or given back since the last cycle. */
@@ -38,17 +45,22 @@ export interface State {
 
 export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'policyVersion'>): State {
   const jobs = new JobTable();
+  const projects = Projects.of(rows.policy);
   return {
     sequence: rows.sequence,
     policyVersion: rows.policyVersion,
     policy: rows.policy,
     fleets: new Fleets(new Fleet(new ClassTable(rows.policy), rows.policy.topology)),
     jobs,
-    queue: new Queue(jobs, rows.policy),
+    queue: new Queue(jobs, projects, rows.policy),
+    projects,
     runs: new ForkMap(),
     clockMs: 0,
+    eased: new Set(),
+    tightened: new Set(),
     freed: new Set(),
     touched: false,
+    ceilingsMoved: true,
     nodesChanged: true,
     allChanged: true,
   };
@@ -56,38 +68,56 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
 
 export function copyState(state: State): State {
   const jobs = state.jobs.copy();
+  const projects = state.projects.copy();
   const { live } = state.fleets;
   return {
     ...state,
     fleets: new Fleets(live.copy(live.classes.copy())),
     jobs,
-    queue: state.queue.copy(jobs),
+    queue: state.queue.copy(jobs, projects),
+    projects,
     runs: state.runs.fork(),
+    eased: twins(state.eased, projects),
+    tightened: twins(state.tightened, projects),
     freed: new Set(state.freed),
   };
+}
+
+function twins(of: ReadonlySet<Project>, projects: Projects): Set<Project> {
+  return new Set([...of].map((project) => projects.all[project.id]!));
 }
 
 /** Drops everything that a state loaded from the same rows would not have: what was told, what was tried in vain. */
 export function forget(state: State): void {
   state.queue.forget();
   state.freed.clear();
+  state.eased.clear();
   state.touched = true;
+  state.ceilingsMoved = true;
   state.nodesChanged = true;
   state.allChanged = true;
 }
 
-/** A run takes what its tasks say. `strict` refuses more than is free; rows may hold more after an inventory shrank. */
-export function startRun(state: State, run: LiveRun, strict: boolean): void {
+/**
+ * A run takes what its tasks say. One planned now takes no more than is free; one from rows (`plannedMs` is null) may hold
+ * more, after an inventory shrank, and is in the past use of its project already.
+ */
+export function startRun(state: State, run: LiveRun, plannedMs: number | null): void {
   invariant(!state.runs.has(run.run), `run ${run.run} is planned twice`);
   const fleet = state.fleets.live;
   state.runs.set(run.run, run);
   state.touched = true;
+  const { project, user } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
+  const ask = state.projects.keys.ask(run.uses);
+  if (plannedMs !== null) state.projects.remember(project, ask, plannedMs);
+  state.projects.take(project, user, ask, 1);
+  for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.tightened.add(at);
   const seen = new Set<number>();
   for (const task of run.tasks) {
     const slot = fleet.slotOf(task.node);
     const position = fleet.begin(slot);
     if (!seen.has(slot)) fleet.enterRun(slot, run.exclusive);
-    if (strict) {
+    if (plannedMs !== null) {
       const fits = fleet.freeCpu[slot]! >= task.cpuMilli && fleet.freeMemory[slot]! >= task.memoryMib;
       const count = fleet.facts[slot]!.inventory.devices.length;
       const real = task.devices.every((index) => index < count);
@@ -119,12 +149,17 @@ export function changeRun(
 }
 
 /** Everything the run held is free again. */
-export function endRun(state: State, id: RunId): void {
+export function endRun(state: State, id: RunId, endedMs: number): void {
   const run = state.runs.get(id);
   invariant(run, `unknown run ${id} ended`);
   const fleet = state.fleets.live;
   state.runs.delete(id);
   state.touched = true;
+  const { project, user } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
+  const ask = state.projects.keys.ask(run.uses);
+  state.projects.remember(project, ask, endedMs);
+  state.projects.take(project, user, ask, -1);
+  for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.eased.add(at);
   const first = run.tasks.find((task) => task.rank === 0)!;
   releasePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
   const slots = new Set<number>();
@@ -140,5 +175,13 @@ export function endRun(state: State, id: RunId): void {
   for (const slot of slots) {
     state.freed.add(fleet.classOf[slot]!);
     fleet.leaveRun(slot);
+  }
+}
+
+/** What every run uses, and for whom. */
+export function* runUses({ runs, jobs, queue, projects }: State) {
+  for (const run of runs.values()) {
+    const { project, user } = queue.entryOf(jobs.slotOf(run.job)).lane;
+    yield { project, user, ask: projects.keys.ask(run.uses) };
   }
 }

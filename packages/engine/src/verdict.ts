@@ -1,12 +1,6 @@
 // Why a shape does not start now: it could never (impossible), or there is no room (waits). Made on the state as it is,
 // before any plan; whether jobs ahead took the room in the same plan is for the caller to see (make-plan.ts).
-import {
-  type ImpossibleReason,
-  type LackCount,
-  type Policy,
-  passingLacks,
-  type Verdict,
-} from '@muster/model';
+import { type LackCount, type NoHardware, type Policy, passingLacks, type Verdict } from '@muster/model';
 import { Attempt, type Progress } from './attempt.ts';
 import { groupOrder, likeliest, place, slotsOf } from './fit.ts';
 import type { Fleet } from './fleet.ts';
@@ -79,7 +73,7 @@ function impossible(fleet: Fleet, shape: Shape): Verdict {
 }
 
 /** On the empty fleet only the gang itself can make a node busy: where one is, a task could run. */
-function impossibleCode(fleet: Fleet, lacks: readonly LackCount[]): ImpossibleReason['code'] {
+function impossibleCode(fleet: Fleet, lacks: readonly LackCount[]): NoHardware['code'] {
   if (fleet.existing === 0) return 'no-nodes';
   const busy = lacks.some(
     ({ lack }) => passingLacks.includes(lack) && lack !== 'ports-busy' && lack !== 'resource-busy',

@@ -130,7 +130,7 @@ class Future {
 
   #start(unit: StartUnit): void {
     const { kind: _, jobVersion, nodeGenerations: __, ...facts } = unit;
-    this.tell({ kind: 'run.planned', epoch: 0, version: jobVersion + 1, ...facts });
+    this.tell({ kind: 'run.planned', epoch: 0, version: jobVersion + 1, plannedMs: this.nowMs, ...facts });
     const nodes = new Set(unit.tasks.map(({ node }) => node));
     const fleet = this.state.fleets.live;
     const names = [...nodes].map((node) => fleet.facts[fleet.slotOf(node)]!.name);
@@ -143,13 +143,14 @@ class Future {
     const result = preemptedResult(`preempted for ${by}`);
     const past = jobs.past(slot);
     const preempted = [...past.preempted, { atMs: this.nowMs, by }].slice(-preemptionsKept);
-    this.tell({ kind: 'run.ended', run, job, result });
+    this.tell({ kind: 'run.ended', run, job, result, endedMs: this.nowMs });
     this.tell({
       kind: 'job.requeued',
       job,
       version: jobs.version[slot]! + 1,
       because: result,
       attempt: jobs.attempt[slot]! + 1,
+      sinceMs: this.nowMs,
       notBeforeMs: 0,
       ...past,
       preempted,

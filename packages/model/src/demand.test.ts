@@ -53,6 +53,15 @@ test('the tasks of a gang are those of all its groups', () => {
   expect(taskCount(demand)).toBe(5);
 });
 
+const facts = {
+  project: 'p',
+  user: 'ada',
+  tier: 'standard',
+  priority: 0,
+  durationMs: null,
+  deadlineMs: null,
+};
+
 describe('the key of a queue entry', () => {
   test('is equal for equal jobs, however their demand was written down', () => {
     const shuffled = JSON.parse(
@@ -65,17 +74,20 @@ describe('the key of a queue entry', () => {
         groups: demand.groups,
       }),
     );
-    expect(entryKey('p', 'standard', 0, shuffled)).toBe(entryKey('p', 'standard', 0, demand));
+    expect(entryKey(facts, shuffled)).toBe(entryKey(facts, demand));
   });
 
-  test('differs with project, tier, priority and anything in the demand', () => {
+  test('differs with every fact and anything in the demand', () => {
     const keys = [
-      entryKey('p', 'standard', 0, demand),
-      entryKey('p/q', 'standard', 0, demand),
-      entryKey('p', 'spot', 0, demand),
-      entryKey('p', 'standard', 1, demand),
-      entryKey('p', 'standard', 0, { ...demand, exclusive: true }),
-      entryKey('p', 'standard', 0, { ...demand, groups: demand.groups.slice(0, 1) }),
+      entryKey(facts, demand),
+      entryKey({ ...facts, project: 'p/q' }, demand),
+      entryKey({ ...facts, user: 'bob' }, demand),
+      entryKey({ ...facts, tier: 'spot' }, demand),
+      entryKey({ ...facts, priority: 1 }, demand),
+      entryKey({ ...facts, durationMs: 1 }, demand),
+      entryKey({ ...facts, deadlineMs: 1 }, demand),
+      entryKey(facts, { ...demand, exclusive: true }),
+      entryKey(facts, { ...demand, groups: demand.groups.slice(0, 1) }),
     ];
     expect(new Set(keys).size).toBe(keys.length);
   });

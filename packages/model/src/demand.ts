@@ -1,5 +1,5 @@
 // What a job asks of the fleet, as the engine sees it. Amounts are whole numbers (milli-cores, MiB, milli-devices). Two
-// jobs with the same demand have the same shape and share one queue entry when project, tier and priority agree.
+// jobs with the same demand have the same shape and share one queue entry when the rest agrees (`EntryFacts`).
 import { canonicalJson } from './canonical-json.ts';
 
 /** What a cluster may or may not be able to do; a missing one is an unmet constraint named in the verdict. */
@@ -102,6 +102,22 @@ export function taskCount(demand: JobDemand): number {
 }
 
 /** The identity of a queue entry: jobs with equal keys are interchangeable to the engine except for their order. */
-export function entryKey(project: string, tier: string, priority: number, demand: JobDemand): string {
-  return `${project}|${tier}|${priority}|${canonicalJson(demand)}`;
+export function entryKey(facts: EntryFacts, demand: JobDemand): string {
+  return `${entryHead(facts)}|${canonicalJson(demand)}`;
+}
+
+/** What jobs of one queue entry have in common beside their demand. */
+export interface EntryFacts {
+  readonly project: string;
+  readonly user: string;
+  readonly tier: string;
+  readonly priority: number;
+  readonly durationMs: number | null;
+  readonly deadlineMs: number | null;
+}
+
+/** A user's name may hold anything, so it comes last and quoted. */
+export function entryHead(facts: EntryFacts): string {
+  const { project, user, tier, priority, durationMs, deadlineMs } = facts;
+  return `${project}|${tier}|${priority}|${durationMs ?? ''}|${deadlineMs ?? ''}|${JSON.stringify(user)}`;
 }

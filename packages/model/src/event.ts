@@ -10,7 +10,9 @@ import type { Drain, NodeState } from './node-state.ts';
 import type { JobResult, Reason, RunResult, TaskExit } from './outcome.ts';
 import type { Claim, TaskPlacement, UnitRefusal } from './plan.ts';
 import type { Policy } from './policy.ts';
+import type { Uses } from './quota.ts';
 import type { Strike } from './strikes.ts';
+import type { ProjectUsage } from './usage.ts';
 
 /** What the engine knows of a waiting or placed job; also the row it is rebuilt from. */
 export interface JobFacts {
@@ -20,6 +22,12 @@ export interface JobFacts {
   readonly project: string;
   readonly tier: string;
   readonly priority: number;
+  /** Who submitted it; the user whose ceiling counts. */
+  readonly user: string;
+  /** Its time limit; null when it has none, and its tier's assumed length counts. */
+  readonly durationMs: number | null;
+  /** When it should have ended; null when nobody said. */
+  readonly deadlineMs: number | null;
   readonly demand: JobDemand;
   readonly submittedMs: number;
 }
@@ -45,6 +53,8 @@ export interface RunFacts {
   readonly exclusive: boolean;
   readonly tasks: readonly TaskPlacement[];
   readonly port: number;
+  /** What it uses of each resource key, as its nodes were when it was planned. */
+  readonly uses: Uses;
 }
 
 /** A run as rows have it: what it holds, and what has happened to it since. */
@@ -59,13 +69,21 @@ export interface LiveRun extends RunFacts {
 
 type QueuedFacts = JobPast & {
   readonly attempt: number;
+  /** When this wait began. */
+  readonly sinceMs: number;
   readonly notBeforeMs: number;
 };
 
 export type EventBody =
   | ({ readonly kind: 'job.submitted'; readonly by: string; readonly held: boolean } & JobFacts)
   | { readonly kind: 'job.held'; readonly job: JobId; readonly version: number; readonly by: string }
-  | { readonly kind: 'job.released'; readonly job: JobId; readonly version: number; readonly by: string }
+  | {
+      readonly kind: 'job.released';
+      readonly job: JobId;
+      readonly version: number;
+      readonly by: string;
+      readonly sinceMs: number;
+    }
   /** A cancel was accepted while a run lives; its end follows. */
   | { readonly kind: 'job.stopping'; readonly job: JobId; readonly version: number; readonly by: string }
   | ({
@@ -85,7 +103,12 @@ export type EventBody =
   /** The claim is given up; victims that are gone by now stay gone. */
   | { readonly kind: 'job.unclaimed'; readonly job: JobId; readonly version: number; readonly reason: Reason }
   | { readonly kind: 'job.ended'; readonly job: JobId; readonly version: number; readonly result: JobResult }
-  | ({ readonly kind: 'run.planned'; readonly version: number; readonly epoch: number } & RunFacts)
+  | ({
+      readonly kind: 'run.planned';
+      readonly version: number;
+      readonly epoch: number;
+      readonly plannedMs: number;
+    } & RunFacts)
   | { readonly kind: 'run.starting'; readonly run: RunId; readonly job: JobId }
   | {
       readonly kind: 'run.running';
@@ -114,7 +137,13 @@ export type EventBody =
       readonly job: JobId;
       readonly state: 'starting' | 'running' | 'stopping';
     }
-  | { readonly kind: 'run.ended'; readonly run: RunId; readonly job: JobId; readonly result: RunResult }
+  | {
+      readonly kind: 'run.ended';
+      readonly run: RunId;
+      readonly job: JobId;
+      readonly result: RunResult;
+      readonly endedMs: number;
+    }
   /** Only tasks of gangs are told one by one, and only when they failed. */
   | {
       readonly kind: 'task.failed';
@@ -197,6 +226,8 @@ export interface EngineRows {
     readonly state: Exclude<JobState, { state: 'ended' }>;
     readonly submittedSequence: number;
   })[];
+  /** Past use of the projects that ever used anything. */
+  readonly usage: readonly ProjectUsage[];
   /** Runs that are not ended; each holds all its capacity until its end is proven. */
   readonly runs: readonly LiveRun[];
 }

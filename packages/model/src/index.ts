@@ -10,6 +10,7 @@ export * from './instant.ts';
 export * from './inventory.ts';
 export * from './job-spec.ts';
 export * from './job-state.ts';
+export * from './ledger.ts';
 export * from './names.ts';
 export * from './node-state.ts';
 export * from './outcome.ts';

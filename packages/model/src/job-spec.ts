@@ -4,6 +4,7 @@ import { contradiction } from './contradiction.ts';
 import type {
   AcceleratorDemand,
   Constraint,
+  EntryFacts,
   GroupDemand,
   JobDemand,
   Preference,
@@ -29,6 +30,8 @@ export interface JobSpec {
   readonly exclusive: boolean;
   readonly retry: { readonly user: number; readonly outOfMemory: number; readonly infrastructure: number };
   readonly timeLimitMs: number | null;
+  /** When it should have ended; null when nobody said. */
+  readonly deadlineMs: number | null;
   readonly stop: { readonly signal: SignalName; readonly graceMs: number };
   /** How to ask for a checkpoint before a preemption, and how long to wait for a newer one; null: it is never asked. */
   readonly checkpoint: { readonly signal: SignalName; readonly waitMs: number } | null;
@@ -113,6 +116,7 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
       exclusive: raw.exclusive,
       retry: raw.retry,
       timeLimitMs: raw.timeLimit ?? null,
+      deadlineMs: raw.deadline ?? null,
       stop: { signal: raw.stop.signal, graceMs: raw.stop.grace },
       checkpoint:
         raw.checkpoint?.signal === undefined
@@ -207,4 +211,10 @@ export function jobDemand(spec: JobSpec): JobDemand {
     capabilities: spec.image?.use === 'required' ? ['containers'] : [],
     exclusive: spec.exclusive,
   };
+}
+
+/** What the queue entry of a spec has in common beside the demand; `user` submits it. */
+export function entryFacts(spec: JobSpec, user: string): EntryFacts {
+  const { project, tier, priority, timeLimitMs, deadlineMs } = spec;
+  return { project, user, tier, priority, durationMs: timeLimitMs, deadlineMs };
 }

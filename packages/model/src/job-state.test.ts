@@ -102,7 +102,7 @@ describe('a job', () => {
   });
 
   test('has one claim at a time, and loses it when it starts, is held or gives it up', () => {
-    const claim = { exclusive: false, tasks: [], port: 1, victims: [] };
+    const claim = { exclusive: false, tasks: [], port: 1, uses: {}, victims: [] };
     const claimed = next(queued, { kind: 'claim', claim });
     expect(claimed).toEqual({ ...queued, claim });
     expect(stepJob(claimed, { kind: 'claim', claim })).toEqual({ ok: false, reason: 'not-now' });

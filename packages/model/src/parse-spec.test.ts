@@ -54,6 +54,7 @@ const bare: JobSpec = {
   exclusive: false,
   retry: { user: 0, outOfMemory: 0, infrastructure: 5 },
   timeLimitMs: null,
+  deadlineMs: null,
   stop: { signal: 'TERM', graceMs: 30_000 },
   checkpoint: null,
   stopAfterMs: 300_000,
@@ -297,7 +298,11 @@ describe('every field', () => {
     },
     '/array/count': { give: { array: { count: 10 } }, unsupportedAt: '/array' },
     '/array/parallel': { give: { array: { count: 10, parallel: 2 } }, unsupportedAt: '/array' },
-    '/deadline': { give: { deadline: '2026-11-15T09:30:00Z' }, unsupportedAt: '/deadline' },
+    '/deadline': {
+      give: { deadline: '2026-11-15T09:30:00Z' },
+      effect: (s) => s.deadlineMs,
+      is: Date.UTC(2026, 10, 15, 9, 30),
+    },
     '/output/limit': { give: { output: { limit: '1GiB' } }, effect: (s) => s.outputLimitMib, is: 1024 },
     '/labels': {
       give: { labels: { 'example.com/team': 'ocr' } },
@@ -759,7 +764,7 @@ describe('bad input', () => {
     expect(values({ ...ok, priority: 10n ** 1000n })[0]?.length).toBe(80);
     // Also of what only shows when fields are seen together, or is not supported.
     expect(values({ ...ok, groups: [{ name: 'a' }, { name: 'a' }] })).toEqual(['"a"', '"a"']);
-    expect(values({ ...ok, deadline: '2020-01-01T00:00:00Z' })).toEqual(['"2020-01-01T00:00:00Z"']);
+    expect(values({ ...ok, kind: 'service' })).toEqual(['"service"']);
   });
 
   test('in its thousands gives a short answer soon', { timeout }, () => {

@@ -2,6 +2,7 @@
 // verdicts for the queue entries whose answer changed. The engine makes it, the store commits it, nobody edits it.
 import type { JobId, NodeId, RunId } from './ids.ts';
 import type { Reason } from './outcome.ts';
+import type { Uses } from './quota.ts';
 import type { Verdict } from './verdict.ts';
 
 /** One task of a run on one node, with exactly what it takes there. */
@@ -33,6 +34,8 @@ export interface Places {
   readonly tasks: readonly TaskPlacement[];
   /** Rendezvous: a port on the node of rank 0, held for as long as the run lives. */
   readonly port: number;
+  /** What it uses of each resource key. */
+  readonly uses: Uses;
 }
 
 /** Generation of every node the unit touches, as the engine knew it. */
@@ -69,7 +72,7 @@ export type ReleaseUnit = UnitBase & { readonly kind: 'release'; readonly reason
 
 export type PlanUnit = StartUnit | PreemptUnit | ReleaseUnit;
 
-/** The verdict of a queue entry (jobs of equal project, tier, priority and demand), when its binding reason changed. */
+/** The verdict of a queue entry (see `entryKey`), when its binding reason changed. */
 export interface EntryVerdict {
   readonly entry: string;
   readonly verdict: Verdict;

@@ -45,7 +45,7 @@ const stop: Stop = {
 const waiting = { attempt: 1, sinceMs: 5, notBeforeMs: 0, ...freshPast };
 const placed = { attempt: 1, run, ...freshPast };
 const victim = { job: 'job_000000000000000000' as JobId, run, right: 'tier' } as const;
-const claim = { exclusive: false, tasks: [], port: 1, victims: [victim] };
+const claim = { exclusive: false, tasks: [], port: 1, uses: {}, victims: [victim] };
 const jobStates: JobState[] = [
   { state: 'queued', claim: null, ...waiting },
   { state: 'queued', claim, ...waiting },

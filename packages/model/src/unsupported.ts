@@ -54,11 +54,6 @@ export const unsupportedFields: readonly Unsupported[] = [
     used: when('/array', (spec) => spec.array !== undefined),
   },
   {
-    field: '/deadline',
-    message: 'deadlines are not supported yet',
-    used: when('/deadline', (spec) => spec.deadline !== undefined),
-  },
-  {
     field: '/tasks',
     message: 'elastic task counts are not supported yet; min and max must be equal',
     used: (spec) =>

@@ -4,6 +4,7 @@
 // Between ticks the past stands still: what is used now counts beside it anyway.
 //
 // Whole numbers only: seconds, amounts of at most 2^40, values in 1/1024 of the amount, factors in 1/2^20.
+import { isShared, type Uses } from './quota.ts';
 
 /** The state of one key of one project. */
 export interface PastUse {
@@ -73,6 +74,23 @@ export function advancePast(past: PastUse, use: number, nowMs: number, halfLifeM
     return { value: past.value, used: past.used + use * (asOfS - past.asOfS), asOfS };
   const value = rolled(past, use, startS, asOfS, tickS);
   return { value, used: use * (asOfS % tickS), asOfS };
+}
+
+/** What the store keeps of a project after a run was planned (1) or ended (-1) at this time. */
+export function usageAfter(
+  usage: ProjectUsage,
+  uses: Uses,
+  sign: 1 | -1,
+  atMs: number,
+  halfLifeMs: number,
+): ProjectUsage {
+  const keys: Record<string, PastUse & { readonly use: number }> = { ...usage.keys };
+  for (const [key, amount] of Object.entries(uses)) {
+    if (!isShared(key)) continue;
+    const { use, ...past } = keys[key] ?? { ...noPast, use: 0 };
+    keys[key] = { ...advancePast(past, use, atMs, halfLifeMs), use: use + sign * amount };
+  }
+  return { project: usage.project, keys };
 }
 
 /** Past use in the key's unit at the start of the tick that this time is in. */

@@ -1,6 +1,7 @@
 // The engine's answer for a queued job. Reasons are values made where the decision is made; CLI, API and web show
 // them unchanged through `verdictText`.
 import type { NodeId } from './ids.ts';
+import { amountText } from './quota.ts';
 
 /** What a node lacks for one task, in the order it is looked for; a node is counted under the first that holds. */
 export type Lack =
@@ -55,10 +56,29 @@ export type WaitReason =
     }
   | { readonly code: 'not-before'; readonly untilMs: number; readonly failures: number }
   | { readonly code: 'held'; readonly by: string }
-  /** Jobs ahead took what was free this cycle; the count is of jobs ordered before this one and still waiting. */
-  | { readonly code: 'behind'; readonly ahead: number };
+  /** A ceiling of the project or of one above it does not allow it now. */
+  | OverCeiling
+  /** Jobs ahead took what was free this cycle: starved ones, higher tiers, its own project's, or projects whose turn it is. */
+  | {
+      readonly code: 'behind';
+      /** Waiting jobs that are starved or of higher tiers, and those before it in its own project. */
+      readonly ahead: number;
+    };
 
-export interface ImpossibleReason {
+/** Use and ask together are above a ceiling; `user` when it is the ceiling of one user inside the project. */
+export interface OverCeiling {
+  readonly code: 'over-ceiling';
+  readonly project: string;
+  readonly user: string | null;
+  readonly key: string;
+  readonly ceiling: number;
+  readonly use: number;
+  readonly asks: number;
+}
+
+export type ImpossibleReason = NoHardware | OverCeiling;
+
+export interface NoHardware {
   readonly code: 'no-node-fits' | 'gang-too-large' | 'no-nodes';
   readonly group: string;
   readonly tasks: number;
@@ -120,13 +140,25 @@ function waitText(reason: WaitReason): string {
       return `retry ${reason.failures} waits for its backoff`;
     case 'held':
       return `held by ${reason.by}`;
+    case 'over-ceiling':
+      return ceilingText(reason);
     case 'behind':
-      return `behind ${count(reason.ahead, 'job')} in the order`;
+      return reason.ahead === 0
+        ? 'it is the turn of other projects, by their shares'
+        : `behind ${count(reason.ahead, 'job')} in the order`;
   }
+}
+
+function ceilingText({ project, user, key, ceiling, use, asks }: OverCeiling): string {
+  const has = asks > ceiling ? 'may never have more than' : `has ${amountText(key, use)} in use and may have`;
+  const who = user === null ? `project ${project}` : `user ${user} in project ${project}`;
+  return `it asks for ${amountText(key, asks)}; ${who} ${has} ${amountText(key, ceiling)}`;
 }
 
 function impossibleText(reason: ImpossibleReason): string {
   switch (reason.code) {
+    case 'over-ceiling':
+      return ceilingText(reason);
     case 'no-nodes':
       return 'the fleet has no nodes yet';
     case 'no-node-fits':

@@ -177,6 +177,17 @@ export interface Store {
 
   // Tenancy and identity ---------------------------------------------------------------------------------------
   policy(): Promise<{ readonly version: number; readonly policy: Policy }>;
+  /** The next version, made from `expectedVersion`; decisions made under the old one are refused from then on. */
+  setPolicy(
+    policy: Policy,
+    expectedVersion: number,
+    by: string,
+  ): Promise<Outcome<{ readonly version: number }, 'stale'>>;
+  /** Newest first; strictly before this version. */
+  policyVersions(before: number | null, limit: number): Promise<readonly PolicyRow[]>;
+  policyAt(version: number): Promise<PolicyRow | null>;
+  /** Amounts times milliseconds of every run in the period, by project, user, tier and resource key. */
+  usage(query: UsageQuery): Promise<readonly UsageRow[]>;
   createProject(path: string, by: string): Promise<Outcome<null, 'exists' | 'no-parent'>>;
   projects(scope: string | null): Promise<readonly ProjectRow[]>;
   createToken(token: NewToken): Promise<void>;
@@ -483,6 +494,30 @@ export interface Counts {
   readonly outboxOpen: number;
   readonly devices: number;
   readonly devicesUsed: number;
+}
+
+export interface PolicyRow {
+  readonly version: number;
+  readonly policy: Policy;
+  readonly createdMs: number;
+  readonly createdBy: string;
+}
+
+export interface UsageQuery {
+  /** Only this project and those below it; null for all. */
+  readonly scope: string | null;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+export interface UsageRow {
+  readonly project: string;
+  readonly user: string;
+  readonly tier: string;
+  readonly key: string;
+  /** In the key's unit times hours, rounded down to thousandths of it. */
+  readonly unitHoursMilli: number;
+  readonly runs: number;
 }
 
 export interface ProjectRow {

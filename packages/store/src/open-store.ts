@@ -19,6 +19,7 @@ import * as leadership from './pg/leadership.ts';
 import * as liveness from './pg/liveness.ts';
 import * as admin from './pg/node-admin.ts';
 import { commitObservations, type ObserveAnswer } from './pg/observe.ts';
+import * as policies from './pg/policies.ts';
 import * as jobReads from './pg/read-jobs.ts';
 import * as log from './pg/read-log.ts';
 import * as nodeReads from './pg/read-nodes.ts';
@@ -28,6 +29,7 @@ import { saveSnapshot, snapshotPieces, snapshots } from './pg/snapshots.ts';
 import { strike } from './pg/strikes.ts';
 import { commitSubmits, type SubmitOutcome } from './pg/submit.ts';
 import { outboxTaker } from './pg/take-outbox.ts';
+import { usageBetween } from './pg/usage-report.ts';
 
 export interface OpenOptions extends DatabaseOptions {
   /** Rows of one event partition; for tests. */
@@ -185,6 +187,10 @@ function storeOn(database: Database, hints: Hints): PgStore {
     events: (query) => log.events(database, query),
     counts: () => nodeReads.counts(database),
     policy: () => identity.policy(database),
+    setPolicy: (policy, expected, by) => known(policies.setPolicy(database, policy, expected, by)),
+    policyVersions: (before, limit) => policies.policyVersions(database, before, limit),
+    policyAt: (version) => policies.policyAt(database, version),
+    usage: (query) => usageBetween(database, query),
     createProject: (path, by) => known(identity.createProject(database, path, by)),
     projects: (scope) => identity.projects(database, scope),
     createToken: (token) => looked(identity.createToken(database, token)),

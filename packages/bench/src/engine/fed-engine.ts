@@ -36,7 +36,7 @@ export class FedEngine {
   #jobs = 0;
 
   constructor(nodes: readonly NodeFacts[], policy: Policy, nowMs: number) {
-    this.engine = loadEngine({ sequence: 0, policyVersion: 1, policy, nodes, jobs: [], runs: [] });
+    this.engine = loadEngine({ sequence: 0, policyVersion: 1, policy, nodes, jobs: [], runs: [], usage: [] });
     this.nowMs = nowMs;
   }
 
@@ -53,6 +53,9 @@ export class FedEngine {
       project,
       tier,
       priority,
+      user: 'bench',
+      durationMs: null,
+      deadlineMs: null,
       demand,
       submittedMs: this.nowMs,
     };
@@ -75,7 +78,7 @@ export class FedEngine {
   end({ run, job, version }: Started): void {
     this.started.delete(run);
     const result = { outcome: 'succeeded' } as const;
-    this.tell({ kind: 'run.ended', run, job, result });
+    this.tell({ kind: 'run.ended', run, job, result, endedMs: this.nowMs });
     this.tell({ kind: 'job.ended', job, version: version + 1, result });
   }
 
@@ -89,8 +92,10 @@ export class FedEngine {
     const version = unit.jobVersion + 1;
     const { job, run, attempt } = unit;
     if (unit.kind === 'start') {
-      const { exclusive, tasks, port } = unit;
-      this.tell({ kind: 'run.planned', version, epoch: 1, run, job, attempt, exclusive, tasks, port });
+      const { exclusive, tasks, port, uses } = unit;
+      const places = { exclusive, tasks, port, uses };
+      const plannedMs = this.nowMs;
+      this.tell({ kind: 'run.planned', version, epoch: 1, plannedMs, run, job, attempt, ...places });
       this.tell({ kind: 'run.running', version: version + 1, run, job, startedMs: this.nowMs });
       this.started.set(run, { run, job, version: version + 1, attempt });
     } else if (unit.kind === 'preempt') {
@@ -106,7 +111,7 @@ export class FedEngine {
     this.started.delete(id);
     const because = preemptedResult('');
     const preempted = [{ atMs: this.nowMs, by }];
-    this.tell({ kind: 'run.ended', run, job, result: because });
+    this.tell({ kind: 'run.ended', run, job, result: because, endedMs: this.nowMs });
     this.tell({
       kind: 'job.requeued',
       job,
@@ -115,6 +120,7 @@ export class FedEngine {
       ...freshPast,
       preempted,
       attempt: attempt + 1,
+      sinceMs: this.nowMs,
       notBeforeMs: 0,
     });
   }

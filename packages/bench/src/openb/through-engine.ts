@@ -22,6 +22,7 @@ export function engineMilli(nodes: readonly TraceNode[], pods: readonly Pod[]): 
     nodes: nodes.map(factsOf),
     jobs: [],
     runs: [],
+    usage: [],
   });
   const demands = new Map<Pod, JobDemand>();
   let used = 0;
@@ -49,6 +50,9 @@ function submit(engine: Engine, i: number, demand: JobDemand): void {
     project: 'openb',
     tier: defaultPolicy.defaultTier,
     priority: 0,
+    user: 'bench',
+    durationMs: null,
+    deadlineMs: null,
     demand,
     submittedMs: startMs,
     by: 'bench',
@@ -57,8 +61,9 @@ function submit(engine: Engine, i: number, demand: JobDemand): void {
 }
 
 function start(engine: Engine, unit: StartUnit): number {
-  const { run, job, attempt, exclusive, tasks, port } = unit;
-  tell(engine, { kind: 'run.planned', version: 2, epoch: 1, run, job, attempt, exclusive, tasks, port });
+  const { kind: _, jobVersion: __, nodeGenerations: ___, ...facts } = unit;
+  const { run, job, tasks } = facts;
+  tell(engine, { kind: 'run.planned', version: 2, epoch: 1, plannedMs: startMs, ...facts });
   tell(engine, { kind: 'run.running', version: 3, run, job, startedMs: startMs });
   return tasks.reduce((sum, task) => sum + task.devices.length * task.deviceMilli, 0);
 }

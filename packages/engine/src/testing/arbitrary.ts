@@ -2,6 +2,8 @@
 // shorten a failing list. Small numbers on purpose: collisions are where the bugs are.
 import {
   type AcceleratorDemand,
+  type Amount,
+  type Amounts,
   type Constraint,
   type DomainResource,
   defaultPolicy,
@@ -11,6 +13,7 @@ import {
   type NodeFacts,
   type PriceRow,
   type Prices,
+  type Quota,
   type RunId,
   type TopologyDemand,
 } from '@muster/model';
@@ -28,6 +31,10 @@ export type Step =
       readonly project: string;
       readonly tier: string;
       readonly priority: number;
+      readonly user: string;
+      readonly durationMs: number | null;
+      /** From now; null for none. */
+      readonly deadlineInMs: number | null;
       readonly held: boolean;
     }
   | { readonly do: 'hold' | 'release' | 'cancel'; readonly job: number }
@@ -40,8 +47,10 @@ export type Step =
       readonly ranks: readonly number[];
       readonly power: number | null;
       readonly prices: Prices;
+      readonly quotas: readonly Quota[];
     };
 
+const projectNames = ['p', 'q', 'p/a', 'p/b', 'p/b/c'];
 const nodeNames = ['a', 'b', 'c', 'd', 'e'];
 const models = ['A100', 'H100'];
 
@@ -177,6 +186,35 @@ export const arbitraryDemand: fc.Arbitrary<JobDemand> = fc
   })
   .map(({ groups, ...options }) => demand(groups, options));
 
+const someAmount = (...amounts: readonly Amount[]) => fc.constantFrom(undefined, undefined, ...amounts);
+
+const arbitraryAmounts: fc.Arbitrary<Amounts> = fc
+  .record({
+    gpu: someAmount(0, 1000, 2000, 4000, 8000, { percentMilli: 50_000 }),
+    'gpu/H100': someAmount(1000, 3000, { percentMilli: 25_000 }),
+    cpu: someAmount(2000, 6000, { percentMilli: 30_000 }),
+    memory: someAmount(512),
+  })
+  .map((amounts) =>
+    Object.fromEntries(
+      Object.entries(amounts).flatMap(([key, amount]) =>
+        amount === undefined ? [] : [[key, amount] as const],
+      ),
+    ),
+  );
+
+const arbitraryQuota: fc.Arbitrary<Quota> = fc.record({
+  project: fc.constantFrom(...projectNames),
+  guaranteed: arbitraryAmounts,
+  ceiling: fc.oneof({ weight: 2, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: arbitraryAmounts }),
+  userCeiling: fc.oneof(
+    { weight: 3, arbitrary: fc.constant({}) },
+    { weight: 1, arbitrary: arbitraryAmounts },
+  ),
+  weightMilli: fc.constantFrom(1000, 1000, 2000, 500),
+  preemptWithin: fc.constant('never' as const),
+});
+
 /** A few demands shared by many jobs, so that entries fill. */
 function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
   const at = fc.nat(20);
@@ -199,9 +237,12 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
       arbitrary: fc.record({
         do: fc.constant('submit' as const),
         demand: fc.constantFrom(...demands),
-        project: fc.constantFrom('p', 'q'),
+        project: fc.constantFrom(...projectNames),
         tier: fc.constantFrom('standard', 'standard', 'critical', 'gone'),
         priority: fc.constantFrom(0, 0, 5),
+        user: fc.constantFrom('ada', 'ada', 'bob'),
+        durationMs: fc.constantFrom(null, null, 50),
+        deadlineInMs: fc.constantFrom(null, null, 100, 1000),
         held: fc.constantFrom(false, false, false, true),
       }),
     },
@@ -217,7 +258,10 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
         avoid: fc.boolean(),
       }),
     },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(10, 100) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(10, 100, 2000) }),
+    },
     {
       weight: 1,
       arbitrary: fc.record({
@@ -225,6 +269,7 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
         ranks: fc.constantFrom([1, 2], [2, 1], [1, 1]),
         power: fc.constantFrom(null, 1000, 2500),
         prices: arbitraryPrices,
+        quotas: fc.uniqueArray(arbitraryQuota, { selector: (quota) => quota.project, maxLength: 5 }),
       }),
     },
   );
@@ -273,7 +318,8 @@ export function take(world: World, step: Step): void {
     }
     case 'submit': {
       const number = world.log.length + 1;
-      world.submit(job(number, step.demand, step), step.held);
+      const deadlineMs = step.deadlineInMs === null ? null : world.nowMs + step.deadlineInMs;
+      world.submit(job(number, step.demand, { ...step, deadlineMs, submittedMs: world.nowMs }), step.held);
       break;
     }
     case 'hold':
@@ -297,12 +343,18 @@ export function take(world: World, step: Step): void {
           name,
           rank: step.ranks[i]!,
           preempts: [],
+          durationMs: 20,
+          starvesAfterMs: name === 'standard' ? 200 : null,
         })),
         prices: step.prices,
         topology: {
           ...defaultPolicy.topology,
           resources: step.power === null ? [] : [powerPerRack(step.power)],
         },
+        quotas: step.quotas,
+        share: { halfLifeMs: 256_000 },
+        ageing: { pointMs: 10 },
+        deadline: { marginMs: 30 },
       });
       break;
     default:

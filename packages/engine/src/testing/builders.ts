@@ -133,6 +133,10 @@ export interface JobOptions {
   readonly project?: string;
   readonly tier?: string;
   readonly priority?: number;
+  readonly user?: string;
+  readonly durationMs?: number | null;
+  readonly deadlineMs?: number | null;
+  readonly submittedMs?: number;
 }
 
 export function job(n: number, asks: JobDemand, options: JobOptions = {}): JobFacts {
@@ -143,7 +147,10 @@ export function job(n: number, asks: JobDemand, options: JobOptions = {}): JobFa
     project: options.project ?? 'research',
     tier: options.tier ?? 'standard',
     priority: options.priority ?? 0,
+    user: options.user ?? 'ada',
+    durationMs: options.durationMs ?? null,
+    deadlineMs: options.deadlineMs ?? null,
     demand: asks,
-    submittedMs: 0,
+    submittedMs: options.submittedMs ?? 0,
   };
 }

@@ -1,9 +1,11 @@
 // The naive engine's placing: tries everything on copies of plain boxes, one box a node, in the order of order.ts.
 import {
   type AcceleratorDemand,
+  addUse,
   type Constraint,
   type Device,
   defaultCpuMilli,
+  deviceKeys,
   type EngineRows,
   type GroupDemand,
   type Hardware,
@@ -15,6 +17,7 @@ import {
   type StartUnit,
   share,
   type TaskPlacement,
+  type Uses,
 } from '@muster/model';
 import { type Ground, groundsOf, placeGroup, resourceRoom, wholeFleet } from './reference-topology.ts';
 
@@ -221,8 +224,24 @@ function placeGang(gang: Gang, order: readonly number[]): { boxes: Box[]; unit: 
     exclusive,
     tasks,
     port: gang.port!,
+    uses: usesOf(gang.boxes, tasks),
   };
   return { boxes: gang.boxes, unit };
+}
+
+/** What the tasks use where they are. */
+function usesOf(boxes: readonly Box[], tasks: readonly TaskPlacement[]): Uses {
+  const uses: Record<string, number> = {};
+  for (const { node, cpuMilli, memoryMib, devices, deviceMilli } of tasks) {
+    addUse(uses, 'cpu', cpuMilli);
+    addUse(uses, 'memory', memoryMib);
+    const { inventory } = boxes.find((box) => box.facts.node === node)!.facts;
+    for (const index of devices) {
+      const device = inventory.devices.find((each) => each.index === index)!;
+      for (const key of deviceKeys(device)) addUse(uses, key, deviceMilli);
+    }
+  }
+  return uses;
 }
 
 /** As many of `count` tasks as fit into the boxes named, node by node in the order of order.ts. */

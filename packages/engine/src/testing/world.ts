@@ -17,11 +17,13 @@ import {
   type Plan,
   type PlanUnit,
   type Policy,
+  type ProjectUsage,
   pastOf,
   type RunFacts,
   type RunId,
   type RunResult,
   type StartUnit,
+  usageAfter,
   type Verdict,
 } from '@muster/model';
 import type { Engine, LoadEngine } from '../engine.ts';
@@ -47,6 +49,8 @@ export class World {
   readonly runs = new Map<RunId, LiveRun>();
   /** The verdict of each entry as last told, as a store keeps it. */
   readonly told = new Map<string, Verdict>();
+  /** Past use by project, as a store keeps it. */
+  readonly usage = new Map<string, ProjectUsage>();
   nowMs = 1000;
   #sequence = 0;
   #policy: Policy = defaultPolicy;
@@ -67,6 +71,7 @@ export class World {
       policy: this.#policy,
       nodes: [...this.nodes.values()].reverse(),
       jobs: [...this.jobs.values()].reverse(),
+      usage: [...this.usage.values()].reverse(),
       runs: [...this.runs.values()].reverse(),
     };
   }
@@ -107,7 +112,7 @@ export class World {
   }
 
   submit(facts: JobFacts, held = false): void {
-    const waiting = { attempt: 1, sinceMs: this.nowMs, notBeforeMs: 0, ...freshPast };
+    const waiting = { attempt: 1, sinceMs: facts.submittedMs, notBeforeMs: 0, ...freshPast };
     const state: LiveState = held
       ? { state: 'held', by: 'ada', ...waiting }
       : { state: 'queued', claim: null, ...waiting };
@@ -127,8 +132,9 @@ export class World {
     const { state } = this.jobs.get(id)!;
     invariant(state.state === 'held', 'only a held job is released');
     const { by: _, ...rest } = state;
-    const version = this.#setState(id, { ...rest, state: 'queued', claim: null });
-    this.tell({ kind: 'job.released', job: id, version, by: 'bob' });
+    const sinceMs = this.nowMs;
+    const version = this.#setState(id, { ...rest, state: 'queued', claim: null, sinceMs });
+    this.tell({ kind: 'job.released', job: id, version, by: 'bob', sinceMs });
   }
 
   /** Cancels a job that has not started. */
@@ -187,25 +193,33 @@ export class World {
     const failures: Failures = { ...before, infrastructure: before.infrastructure + 1 };
     const notBeforeMs = delayMs === 0 ? 0 : this.nowMs + delayMs;
     const past = { failures, failedMs: this.nowMs, avoid, preempted };
-    const waiting = { attempt: attempt + 1, notBeforeMs, ...past };
-    const version = this.#setState(job, { state: 'queued', claim: null, sinceMs: this.nowMs, ...waiting });
+    const waiting = { attempt: attempt + 1, sinceMs: this.nowMs, notBeforeMs, ...past };
+    const version = this.#setState(job, { state: 'queued', claim: null, ...waiting });
     this.tell({ kind: 'job.requeued', job, version, because: lost, ...waiting });
   }
 
   #start(unit: StartUnit): void {
-    const { run, job, attempt, exclusive, tasks, port } = unit;
+    const { run, job, attempt, exclusive, tasks, port, uses } = unit;
     const { state } = this.jobs.get(job)!;
-    const facts = { run, job, attempt, exclusive, tasks, port };
+    const facts = { run, job, attempt, exclusive, tasks, port, uses };
     this.runs.set(run, { ...facts, startedMs: null, checkpointMs: null, stopping: false });
+    this.#count(facts, 1);
     const version = this.#setState(job, { state: 'starting', attempt, run, ...pastOf(state) });
-    this.tell({ kind: 'run.planned', epoch: 1, version, ...facts });
+    this.tell({ kind: 'run.planned', epoch: 1, version, plannedMs: this.nowMs, ...facts });
   }
 
   #endRun(id: RunId, result: RunResult): RunFacts {
     const run = this.runs.get(id)!;
     this.runs.delete(id);
-    this.tell({ kind: 'run.ended', run: id, job: run.job, result });
+    this.#count(run, -1);
+    this.tell({ kind: 'run.ended', run: id, job: run.job, result, endedMs: this.nowMs });
     return run;
+  }
+
+  #count({ job, uses }: RunFacts, sign: 1 | -1): void {
+    const { project } = this.jobs.get(job)!;
+    const before = this.usage.get(project) ?? { project, keys: {} };
+    this.usage.set(project, usageAfter(before, uses, sign, this.nowMs, this.#policy.share.halfLifeMs));
   }
 
   #setState(id: JobId, state: LiveState): number {

@@ -1,6 +1,6 @@
 -- The first schema. Times are bigint milliseconds of the database's clock. States are a jsonb union beside the name it
 -- carries, so that a CHECK and an index can see the name. Ids are compared bytewise: ids made later sort later.
--- Lock order of every transaction: leader, job by id, node by id, outbox, log_head. A job's row lock also guards its
+-- Lock order of every transaction: leader, job by id, node by id, outbox, project_usage by path, log_head. A job's row lock also guards its
 -- runs, tasks and start rows, which are never written without it.
 
 CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
@@ -20,8 +20,11 @@ CREATE TABLE job (
   tier text NOT NULL,
   priority integer NOT NULL,
   name text NOT NULL,
-  -- Hash of the queue entry it shares with jobs of equal project, tier, priority and demand.
+  -- Hash of the queue entry it shares with jobs of equal project, user, tier, priority, duration, deadline and demand.
   entry uuid NOT NULL,
+  -- How long it may run and when it should have ended, as its spec says.
+  duration_ms bigint,
+  deadline_ms bigint,
   spec jsonb NOT NULL,
   state jsonb NOT NULL,
   state_name text NOT NULL
@@ -68,6 +71,8 @@ CREATE TABLE run (
   exclusive boolean NOT NULL,
   port integer NOT NULL,
   stop_after_ms bigint,
+  -- What it uses of each resource key, as its nodes were when it was planned.
+  uses jsonb NOT NULL,
   planned_ms bigint NOT NULL,
   ended_ms bigint,
   -- What the run last said it has saved ({step, path, atMs}); and when that was last logged, which is what decisions see.
@@ -82,6 +87,12 @@ CREATE TABLE run (
   CHECK (state ->> 'state' = state_name)
 ) WITH (fillfactor = 70);
 CREATE INDEX run_live ON run (id) WHERE ended_ms IS NULL;
+
+-- What each project uses and used of each kind of resource; see packages/model/src/usage.ts.
+CREATE TABLE project_usage (
+  project text COLLATE "C" PRIMARY KEY,
+  keys jsonb NOT NULL
+) WITH (fillfactor = 50);
 
 CREATE TABLE task (
   run text COLLATE "C" NOT NULL,

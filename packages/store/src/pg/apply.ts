@@ -4,6 +4,7 @@ import type { JobState, NodeId } from '@muster/model';
 import type { Tx } from '../database.ts';
 import type { Changes, JobRecord, RunRecord } from '../rules/records.ts';
 import { changeCapacity, deltasOf } from './capacity.ts';
+import { writeUsage } from './usage.ts';
 
 const updateJobs = {
   name: 'update-jobs',
@@ -63,6 +64,7 @@ export async function applyChanges(tx: Tx, changes: Changes): Promise<void> {
     releaseCapacity(tx, changes.endedRuns),
     writeOutbox(tx, changes),
   ]);
+  await writeUsage(tx, changes.usage);
   tx.append(changes.events);
 }
 

@@ -67,10 +67,10 @@ async function applyPlan(tx: Tx, plan: Plan, trace: DecisionTrace | null): Promi
   }
   const started = applied.filter((unit) => unit.kind === 'start');
   await Promise.all([
-    applyChanges(tx, changes),
     writeRuns(tx, started),
     writeVerdicts(tx, plan),
     writeDecision(tx, plan, trace, applied.length),
+    applyChanges(tx, changes),
   ]);
   const jobsOf = (kind: PlanUnit['kind']) =>
     applied.filter((unit) => unit.kind === kind).map((unit) => unit.job);
@@ -106,7 +106,8 @@ function applyUnit(
 
 function placeJob(changes: Changes, job: JobRecord, unit: StartUnit, epoch: number): void {
   stepJobRecord(changes, job, { kind: 'plan', run: unit.run });
-  const { run, attempt, exclusive, tasks, port } = unit;
+  const { run, attempt, exclusive, tasks, port, uses } = unit;
+  changes.usage.push({ project: job.project, uses, sign: 1 });
   changes.event(job, {
     kind: 'run.planned',
     job: job.id,
@@ -115,8 +116,10 @@ function placeJob(changes: Changes, job: JobRecord, unit: StartUnit, epoch: numb
     exclusive,
     tasks,
     port,
+    uses,
     version: job.version,
     epoch,
+    plannedMs: changes.nowMs,
   });
 }
 
@@ -150,10 +153,11 @@ async function lockRooms(
 const insertRuns = {
   name: 'insert-runs',
   text: `
-INSERT INTO run (id, job, attempt, epoch, exclusive, port, stop_after_ms, planned_ms, state, state_name)
-SELECT r.id, r.job, r.attempt, $6, r.exclusive, r.port, (job.spec ->> 'stopAfterMs')::bigint, $7,
+INSERT INTO run (id, job, attempt, epoch, exclusive, port, uses, stop_after_ms, planned_ms, state, state_name)
+SELECT r.id, r.job, r.attempt, $6, r.exclusive, r.port, r.uses::jsonb, (job.spec ->> 'stopAfterMs')::bigint, $7,
   '{"state":"planned"}', 'planned'
-FROM unnest($1::text[], $2::text[], $3::int[], $4::boolean[], $5::int[]) AS r (id, job, attempt, exclusive, port)
+FROM unnest($1::text[], $2::text[], $3::int[], $4::boolean[], $5::int[], $8::text[])
+  AS r (id, job, attempt, exclusive, port, uses)
 JOIN job ON job.id = r.job`,
 };
 
@@ -188,6 +192,7 @@ async function writeRuns(tx: Tx, units: readonly StartUnit[]): Promise<void> {
       units.map((unit) => unit.port),
       tx.epoch,
       tx.nowMs,
+      units.map((unit) => JSON.stringify(unit.uses)),
     ]),
     tx.query(insertTasks, [
       tasks.map(({ run }) => run),

@@ -2,7 +2,8 @@
 // without reading a million specs. A process remembers which entries it has stored; retention may remove one behind
 // its back, and then the rebuild takes the demand from the job's spec.
 import { createHash } from 'node:crypto';
-import { entryKey, type JobDemand, type JobSpec } from '@muster/model';
+import { entryFacts, entryHead, entryKey } from '@muster/model';
+import type { Submit } from '../contract.ts';
 import type { Tx } from '../database.ts';
 
 /** MD5 because a uuid column holds it; it names rows and guards nothing. */
@@ -26,11 +27,12 @@ export class KnownEntries {
   /** Canonical text and hash of a demand cost more than its insert; most jobs of a batch ask for the same. */
   readonly #hashes = new Map<string, string>();
 
-  hash(spec: JobSpec, demand: JobDemand, demandText: string): string {
-    const text = `${spec.project}|${spec.tier}|${spec.priority}|${demandText}`;
+  hash({ spec, principal, demand }: Submit, demandText: string): string {
+    const facts = entryFacts(spec, principal);
+    const text = `${entryHead(facts)}|${demandText}`;
     const found = this.#hashes.get(text);
     if (found) return found;
-    const hash = entryHash(entryKey(spec.project, spec.tier, spec.priority, demand));
+    const hash = entryHash(entryKey(facts, demand));
     if (this.#hashes.size >= rememberedMax) this.#hashes.clear();
     this.#hashes.set(text, hash);
     return hash;

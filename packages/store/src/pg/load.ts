@@ -9,6 +9,7 @@ import {
   type RunId,
   type RunState,
   type TaskState,
+  type Uses,
 } from '@muster/model';
 import type { Reader } from '../database.ts';
 import type { JobRecord, RunRecord, TaskRecord } from '../rules/records.ts';
@@ -29,7 +30,7 @@ FROM job WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
 const loadRunsText = {
   name: 'load-runs',
   text: `
-SELECT id, job, attempt, exclusive, port, stop_after_ms AS "stopAfterMs", state, checkpoint,
+SELECT id, job, attempt, exclusive, port, uses, stop_after_ms AS "stopAfterMs", state, checkpoint,
   checkpoint_ms AS "checkpointMs"
 FROM run WHERE id = ANY ($1::text[]) AND ended_ms IS NULL`,
 };
@@ -60,6 +61,7 @@ interface RunColumns {
   readonly attempt: number;
   readonly exclusive: boolean;
   readonly port: number;
+  readonly uses: Uses;
   readonly stopAfterMs: number | null;
   readonly state: RunState;
   readonly checkpoint: RunRecord['checkpoint'];

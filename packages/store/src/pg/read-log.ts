@@ -17,6 +17,7 @@ import type { EventQuery, LogHead } from '../contract.ts';
 import type { Database, Reader } from '../database.ts';
 import { type EventRow, eventColumns, readHead, toLogEvent } from '../event-log.ts';
 import { stopOf } from '../rules/run-rules.ts';
+import { loadUsage } from './usage.ts';
 
 const since = {
   name: 'events-since',
@@ -65,8 +66,9 @@ export async function loadEngine(database: Database): Promise<EngineRows> {
     const nodes = await loadNodes(reader);
     const jobs = await loadJobs(reader);
     const runs = await loadRunFacts(reader);
+    const usage = await loadUsage(reader);
     if (!policy) throw new Error('there is no policy');
-    return { sequence, policyVersion: policy.version, policy: policy.policy, nodes, jobs, runs };
+    return { sequence, policyVersion: policy.version, policy: policy.policy, nodes, jobs, runs, usage };
   });
 }
 
@@ -92,7 +94,8 @@ const pageRows = 20_000;
 const jobRows = {
   name: 'engine-jobs',
   text: `
-SELECT id AS job, version, name, project, tier, priority, entry, submitted_ms AS "submittedMs", state,
+SELECT id AS job, version, name, project, tier, priority, submitted_by AS "user", duration_ms AS "durationMs",
+  deadline_ms AS "deadlineMs", entry, submitted_ms AS "submittedMs", state,
   submitted_sequence AS "submittedSequence",
   CASE WHEN NOT EXISTS (SELECT FROM entry e WHERE e.hash = job.entry AND e.demand IS NOT NULL) THEN spec END AS spec
 FROM job WHERE ended_ms IS NULL AND id > $1 ORDER BY id LIMIT ${pageRows}`,
@@ -123,7 +126,7 @@ async function loadJobs(reader: Reader): Promise<EngineRows['jobs']> {
 const runRows = {
   name: 'engine-runs',
   text: `
-SELECT id AS run, job, attempt, exclusive, port, state, checkpoint_ms AS "checkpointMs"
+SELECT id AS run, job, attempt, exclusive, port, uses, state, checkpoint_ms AS "checkpointMs"
 FROM run WHERE ended_ms IS NULL AND id > $1 ORDER BY id LIMIT ${pageRows}`,
 };
 const taskRows = {

@@ -1,6 +1,6 @@
 // Submit, batched: keys are claimed, then one statement writes jobs, their events and the log's head together. It is
 // one statement because a job's row carries the sequence of its event, which exists only under the head's lock.
-import { freshPast, type JobState } from '@muster/model';
+import { entryFacts, freshPast, type JobState } from '@muster/model';
 import type { Outcome, Submit, SubmitRefusal, Submitted } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { versionOf } from '../event-log.ts';
@@ -21,14 +21,14 @@ WITH head AS MATERIALIZED (
 ), fresh AS MATERIALIZED (
   SELECT base, at_ms, $11::jsonb || jsonb_build_object('state', 'queued', 'sinceMs', at_ms) AS queued FROM head
 ), jobs AS (
-  INSERT INTO job (id, project, tier, priority, name, entry, spec, state, state_name, version, submitted_by,
+  INSERT INTO job (id, project, tier, priority, name, entry, duration_ms, deadline_ms, spec, state, state_name, version, submitted_by,
     submitted_ms, submitted_sequence)
-  SELECT id, project, tier, priority, name, entry, spec::jsonb,
+  SELECT id, project, tier, priority, name, entry, duration_ms, deadline_ms, spec::jsonb,
     CASE WHEN held THEN queued || jsonb_build_object('state', 'held', 'by', by) ELSE queued END,
     CASE WHEN held THEN 'held' ELSE 'queued' END, 1, by, at_ms, base + n
   FROM fresh, ROWS FROM (unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::uuid[], $7::boolean[],
-    $8::text[]), string_to_table($9, E'\\n'))
-    WITH ORDINALITY AS i (id, project, tier, priority, name, entry, held, by, spec, n)
+    $8::text[], $13::bigint[], $14::bigint[]), string_to_table($9, E'\\n'))
+    WITH ORDINALITY AS i (id, project, tier, priority, name, entry, held, by, duration_ms, deadline_ms, spec, n)
 ), events AS (
   INSERT INTO event (sequence, at_ms, kind, version, job, project, body)
   SELECT base + n, at_ms, 'job.submitted', $12, id, project, body::json
@@ -106,7 +106,7 @@ async function learnProjects(tx: Tx, items: readonly Submit[], known: Set<string
 /** Returns the entries it stored. */
 async function insertJobs(tx: Tx, items: readonly Submit[], entries: KnownEntries): Promise<string[]> {
   const demands = items.map((item) => JSON.stringify(item.demand));
-  const hashes = items.map((item, i) => entries.hash(item.spec, item.demand, demands[i] as string));
+  const hashes = items.map((item, i) => entries.hash(item, demands[i] as string));
   const stored = await entries.store(tx, hashes, demands);
   await tx.last(insert, [
     items.map((item) => item.id),
@@ -121,13 +121,15 @@ async function insertJobs(tx: Tx, items: readonly Submit[], entries: KnownEntrie
     items.map((item, i) => eventBody(item, demands[i] as string)).join('\n'),
     freshState,
     versionOf('job.submitted'),
+    items.map((item) => item.spec.timeLimitMs),
+    items.map((item) => item.spec.deadlineMs),
   ]);
   return stored;
 }
 
 /** The event has no spec, only what the engine and readers need; its time is its row's. */
 function eventBody({ id, spec, principal, held }: Submit, demand: string): string {
-  const { name, project, tier, priority } = spec;
-  const facts = JSON.stringify({ by: principal, held, job: id, version: 1, name, project, tier, priority });
+  const common = { by: principal, held, job: id, version: 1, name: spec.name };
+  const facts = JSON.stringify({ ...common, ...entryFacts(spec, principal) });
   return `${facts.slice(0, -1)},"demand":${demand}}`;
 }

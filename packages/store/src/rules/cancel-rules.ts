@@ -34,7 +34,8 @@ export function releaseJob(changes: Changes, job: JobRecord, by: string): JobRef
   // Nothing holds it: a repeated request is no error.
   if (job.state.state === 'queued') return null;
   if (!stepJobRecord(changes, job, { kind: 'release', nowMs: changes.nowMs })) return refusal(job);
-  changes.event(job, { kind: 'job.released', job: job.id, version: job.version, by });
+  const { id, version } = job;
+  changes.event(job, { kind: 'job.released', job: id, version, by, sinceMs: changes.nowMs });
   return null;
 }
 

@@ -54,8 +54,9 @@ export function jobRunEnded(
 function afterEnd(job: JobRecord, because: RunResult): EventBody {
   const { id, version, state } = job;
   if (state.state === 'queued') {
-    const { attempt, notBeforeMs } = state;
-    return { kind: 'job.requeued', job: id, version, because, attempt, notBeforeMs, ...pastOf(state) };
+    const { attempt, sinceMs, notBeforeMs } = state;
+    const when = { attempt, sinceMs, notBeforeMs };
+    return { kind: 'job.requeued', job: id, version, because, ...when, ...pastOf(state) };
   }
   return endedEvent(job);
 }

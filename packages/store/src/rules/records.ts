@@ -12,6 +12,7 @@ import type {
   RunState,
   StopCommand,
   TaskState,
+  Uses,
 } from '@muster/model';
 
 export interface JobRecord {
@@ -32,6 +33,7 @@ export interface RunRecord {
   readonly attempt: number;
   readonly exclusive: boolean;
   readonly port: number;
+  readonly uses: Uses;
   readonly stopAfterMs: number | null;
   /** In rank order. */
   readonly tasks: readonly TaskRecord[];
@@ -77,6 +79,13 @@ export interface StopWish {
   readonly preemptor?: JobId;
 }
 
+/** A run of the project was planned (1) or ended (-1). */
+export interface UsageChange {
+  readonly project: string;
+  readonly uses: Uses;
+  readonly sign: 1 | -1;
+}
+
 /** What the rules decided, to be written in one transaction. */
 export class Changes {
   readonly nowMs: number;
@@ -87,6 +96,8 @@ export class Changes {
   readonly tasks: { readonly run: RunRecord; readonly task: TaskRecord }[] = [];
   /** Their capacity is free again and their outbox rows are void. */
   readonly endedRuns: RunRecord[] = [];
+  /** What projects use more or less of from now on. */
+  readonly usage: UsageChange[] = [];
   readonly stops: StopRow[] = [];
   readonly closedRows = new Set<number>();
   readonly events: { readonly body: EventBody; readonly project: string | null }[] = [];

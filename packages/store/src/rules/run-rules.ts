@@ -225,7 +225,9 @@ function endRun(changes: Changes, run: RunRecord): void {
   const preemptor = stopOf(run.state)?.preemptor ?? null;
   if (!stepRunRecord(changes, run, { kind: 'end', result, nowMs: changes.nowMs })) return;
   changes.endedRuns.push(run);
-  changes.event(run.job, { kind: 'run.ended', run: run.id, job: run.job.id, result });
+  changes.usage.push({ project: run.job.project, uses: run.uses, sign: -1 });
+  const { nowMs: endedMs } = changes;
+  changes.event(run.job, { kind: 'run.ended', run: run.id, job: run.job.id, result, endedMs });
   jobRunEnded(changes, run, result, preemptor);
 }
 

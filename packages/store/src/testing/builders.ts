@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import {
   type AcceleratorDemand,
+  addUse,
+  entryFacts,
   entryKey,
   freshId,
   type GroupDemand,
@@ -19,6 +21,7 @@ import {
   type StartUnit,
   type TaskExit,
   type TaskPlacement,
+  type Uses,
 } from '@muster/model';
 import type { NodeSession, ServerInfo, Store, Submit } from '../contract.ts';
 
@@ -62,6 +65,7 @@ export function aSpec(changes: Partial<JobSpec> & { tasks?: number; gpus?: numbe
     exclusive: false,
     retry: { user: 0, outOfMemory: 0, infrastructure: 3 },
     timeLimitMs: null,
+    deadlineMs: null,
     stop: { signal: 'TERM', graceMs: 30_000 },
     checkpoint: null,
     stopAfterMs: 300_000,
@@ -86,7 +90,7 @@ export function aSubmit(changes: Partial<Submit> & { spec?: JobSpec } = {}): Sub
 }
 
 export function entryOfSpec(spec: JobSpec, demand: JobDemand = jobDemand(spec)): string {
-  return entryKey(spec.project, spec.tier, spec.priority, demand);
+  return entryKey(entryFacts(spec, 'ada'), demand);
 }
 
 export function anInventory(changes: Partial<Inventory> & { gpus?: number } = {}): Inventory {
@@ -208,8 +212,20 @@ export function aUnit(
     tasks: tasks.map((task, rank) => ({ ...task, rank })),
     port: 20_000,
     nodeGenerations: [...new Set(tasks.map((task) => task.node))].map((node) => [node, 1] as const),
+    uses: usesOf(tasks),
     ...changes,
   };
+}
+
+/** On nodes that have H100, as `anInventory` says. */
+function usesOf(tasks: readonly TaskPlacement[]): Uses {
+  const uses: Record<string, number> = {};
+  for (const { cpuMilli, memoryMib, devices, deviceMilli } of tasks) {
+    addUse(uses, 'cpu', cpuMilli);
+    addUse(uses, 'memory', memoryMib);
+    for (const key of ['gpu', 'gpu/H100']) addUse(uses, key, devices.length * deviceMilli);
+  }
+  return uses;
 }
 
 /** The job gets these places once the victims are gone. */
@@ -219,9 +235,9 @@ export function aPreemption(
   victims: readonly StartUnit[],
   changes: Partial<StartUnit> = {},
 ): PreemptUnit {
-  const { kind: _, exclusive, port, tasks: placed, ...unit } = aUnit(job, tasks, changes);
+  const { kind: _, exclusive, port, tasks: placed, uses, ...unit } = aUnit(job, tasks, changes);
   const named = victims.map((victim) => ({ job: victim.job, run: victim.run, right: 'tier' as const }));
-  return { ...unit, kind: 'preempt', claim: { exclusive, tasks: placed, port, victims: named } };
+  return { ...unit, kind: 'preempt', claim: { exclusive, tasks: placed, port, uses, victims: named } };
 }
 
 export function aPlan(units: readonly PlanUnit[], changes: Partial<Plan> = {}): Plan {

@@ -8,6 +8,7 @@ import { leaderSuite } from './suite/leader-suite.ts';
 import { nodeSuite } from './suite/node-suite.ts';
 import { outboxSuite } from './suite/outbox-suite.ts';
 import { planSuite } from './suite/plan-suite.ts';
+import { policySuite } from './suite/policy-suite.ts';
 import { preemptSuite } from './suite/preempt-suite.ts';
 import { rebuildSuite } from './suite/rebuild-suite.ts';
 import { runSuite } from './suite/run-suite.ts';
@@ -26,6 +27,7 @@ export function contractSuite(harness: Harness): void {
   describe('leadership', () => leaderSuite(harness));
   describe('rows and log', () => rebuildSuite(harness));
   describe('projects, tokens, audit', () => identitySuite(harness));
+  describe('policy and usage', () => policySuite(harness));
 }
 
 export type { Harness };

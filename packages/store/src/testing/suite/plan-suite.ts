@@ -42,7 +42,13 @@ export function planSuite(harness: Harness): void {
     const last = (await store.eventsSince(0, 100)).at(-1);
     expect(answer).toMatchObject({ sequence: last?.sequence });
     const { kind: _, jobVersion: __, nodeGenerations: ___, ...facts } = unit;
-    expect(last?.body).toEqual({ kind: 'run.planned', ...facts, version: 2, epoch });
+    expect(last?.body).toEqual({
+      kind: 'run.planned',
+      ...facts,
+      version: 2,
+      epoch,
+      plannedMs: (await store.runs(unit.job))[0]?.plannedMs,
+    });
   });
 
   test('an old epoch and an old policy change nothing', async () => {

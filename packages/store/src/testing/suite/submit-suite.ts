@@ -25,6 +25,9 @@ export function submitSuite(harness: Harness): void {
       project: 'default',
       tier: 'standard',
       priority: 0,
+      user: 'ada',
+      durationMs: null,
+      deadlineMs: null,
       demand: item.demand,
       submittedMs: row?.submittedMs,
     });

@@ -1,0 +1,47 @@
+// Who may be considered: for every project from the job's own to the root and every key it asks for, use and ask together
+// stay within the ceiling; likewise for its user inside each project. Asked before placing with what is sure to be used,
+// and after placing with what the chosen nodes make of it.
+import type { OverCeiling } from '@muster/model';
+import { none, type Project, type Projects } from './projects.ts';
+import type { Ask } from './resource-keys.ts';
+
+/** The first project whose ceiling would be exceeded, from the job's own upwards; null when there is none. */
+export function overAt(project: Project, user: string, ask: Ask): Project | null {
+  for (let at: Project | null = project; at !== null; at = at.parent)
+    if (at.limits && exceeds(at, user, ask)) return at;
+  return null;
+}
+
+function exceeds(at: Project, user: string, { keys, amounts }: Ask): boolean {
+  const userUse = at.userUse?.get(user);
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i]!;
+    const amount = amounts[i]!;
+    const ceiling = at.ceiling[key] ?? none;
+    if (ceiling !== none && (at.use[key] ?? 0) + amount > ceiling) return true;
+    const own = at.userCeiling[key] ?? none;
+    if (own !== none && (userUse?.[key] ?? 0) + amount > own) return true;
+  }
+  return false;
+}
+
+/** Every ceiling that is in the way: projects from the job's own upwards, keys by their texts. */
+export function allOver({ keys: names }: Projects, project: Project, user: string, ask: Ask): OverCeiling[] {
+  const found: OverCeiling[] = [];
+  for (let at: Project | null = project; at !== null; at = at.parent) {
+    if (!at.limits) continue;
+    const userUse = at.userUse?.get(user);
+    for (let i = 0; i < ask.keys.length; i++) {
+      const key = ask.keys[i]!;
+      const asks = ask.amounts[i]!;
+      const add = (who: string | null, ceiling: number, use: number): void => {
+        if (ceiling === none || use + asks <= ceiling) return;
+        const code = 'over-ceiling';
+        found.push({ code, project: at.path, user: who, key: names.texts[key]!, ceiling, use, asks });
+      };
+      add(null, at.ceiling[key] ?? none, at.use[key] ?? 0);
+      add(user, at.userCeiling[key] ?? none, userUse?.[key] ?? 0);
+    }
+  }
+  return found;
+}

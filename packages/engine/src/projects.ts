@@ -1,0 +1,305 @@
+// The project tree: what each project uses, what it may use and what is guaranteed to it. Use is kept as runs are planned
+// and end, all the way to the root; guarantees and ceilings are worked out anew when the policy or the healthy capacity
+// changed. Projects come into being when somebody names them and stay; one without use and quota changes nothing.
+import {
+  type Amounts,
+  advancePast,
+  assertAmount,
+  capacityOf,
+  invariant,
+  type NodeFacts,
+  noPast,
+  type PastUse,
+  type Policy,
+  type ProjectUsage,
+  pastAt,
+  type Quota,
+  resolveAmount,
+  tickSeconds,
+} from '@muster/model';
+import { compareText } from './order.ts';
+import { type Ask, ResourceKeys } from './resource-keys.ts';
+
+/** No guarantee, or no ceiling. */
+export const none = -1;
+
+export class Project {
+  readonly id: number;
+  readonly path: string;
+  readonly parent: Project | null;
+  readonly children: Project[] = [];
+  weightMilli = 1000;
+  quota: Quota | null = null;
+  /** By key: of the whole subtree, and of the project's own runs. */
+  readonly use: number[] = [];
+  readonly ownUse: number[] = [];
+  /** Past use at the start of the present tick, likewise. */
+  readonly past: number[] = [];
+  readonly ownPast: number[] = [];
+  /** By key; `none` where there is none. */
+  readonly guaranteed: number[] = [];
+  readonly ceiling: number[] = [];
+  readonly userCeiling: number[] = [];
+  limits = false;
+  /** What each user uses in the subtree; kept only where users have a ceiling. */
+  userUse: Map<string, number[]> | null = null;
+  /** Past use of its own runs, by key. */
+  readonly pasts = new Map<number, PastUse>();
+
+  constructor(id: number, path: string, parent: Project | null) {
+    this.id = id;
+    this.path = path;
+    this.parent = parent;
+  }
+
+  /** The guarantee as the policy says it, in today's capacity. */
+  written(text: string, healthy: number): number {
+    return amountOf(this.quota?.guaranteed, text, healthy);
+  }
+}
+
+export class Projects {
+  readonly keys: ResourceKeys;
+  readonly all: Project[] = [];
+  readonly root: Project;
+  /** Sum over nodes that are ready and not draining, by key. */
+  readonly healthy: number[] = [];
+  /** Moves when the healthy capacity or the policy changed what anybody may use. */
+  stale = true;
+  readonly #byPath = new Map<string, Project>();
+  #halfLifeMs: number;
+  #tick = -1;
+
+  constructor(halfLifeMs: number, keys: ResourceKeys) {
+    this.keys = keys;
+    this.#halfLifeMs = halfLifeMs;
+    this.root = this.#add('', null);
+  }
+
+  static of(policy: Policy): Projects {
+    const projects = new Projects(policy.share.halfLifeMs, new ResourceKeys());
+    projects.#setQuotas(policy);
+    return projects;
+  }
+
+  get halfLifeMs(): number {
+    return this.#halfLifeMs;
+  }
+
+  at(path: string): Project {
+    const known = this.#byPath.get(path);
+    if (known) return known;
+    const cut = path.lastIndexOf('/');
+    return this.#add(path, cut < 0 ? this.root : this.at(path.slice(0, cut)));
+  }
+
+  find(path: string): Project | null {
+    return this.#byPath.get(path) ?? null;
+  }
+
+  /** A node counts while it is ready and not draining. */
+  addNode(facts: NodeFacts | undefined, sign: 1 | -1): void {
+    if (facts?.state !== 'ready' || facts.drain !== null) return;
+    for (const [text, amount] of Object.entries(capacityOf(facts.inventory))) {
+      const key = this.keys.id(text);
+      this.healthy[key] = assertAmount((this.healthy[key] ?? 0) + sign * amount, 'healthy capacity');
+    }
+    this.stale = true;
+  }
+
+  /** Adds to (1) or takes from (-1) what the project and all above it use; a plan does so too, and undoes it. */
+  take(project: Project, user: string, ask: Ask, sign: 1 | -1): void {
+    const { keys, amounts } = ask;
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!;
+      const amount = sign * amounts[i]!;
+      project.ownUse[key] = (project.ownUse[key] ?? 0) + amount;
+      for (let at: Project | null = project; at !== null; at = at.parent) {
+        at.use[key] = (at.use[key] ?? 0) + amount;
+        if (at.userUse !== null) addTo(at.userUse, user, key, amount);
+      }
+    }
+  }
+
+  /** A run was planned or ended at this time: what stood until now becomes past. Called before `take`. */
+  remember(project: Project, ask: Ask, atMs: number): void {
+    for (const key of ask.keys) {
+      if (!this.keys.shared[key]) continue;
+      const past = advancePast(
+        project.pasts.get(key) ?? noPast,
+        project.ownUse[key] ?? 0,
+        atMs,
+        this.#halfLifeMs,
+      );
+      project.pasts.set(key, past);
+      // Within the present tick the past stands still; news of another one moves it.
+      if (Math.floor(past.asOfS / tickSeconds(this.#halfLifeMs)) !== this.#tick) this.#tick = -1;
+    }
+  }
+
+  /** Past use as it counts at this time. It moves once a tick, so most calls do nothing. */
+  rollTo(nowMs: number): void {
+    const tick = Math.floor(Math.floor(nowMs / 1000) / tickSeconds(this.#halfLifeMs));
+    if (tick === this.#tick) return;
+    this.#tick = tick;
+    for (const project of this.all) {
+      project.past.fill(0);
+      project.ownPast.fill(0);
+    }
+    for (const project of this.all) {
+      for (const [key, past] of project.pasts) {
+        const amount = pastAt(past, project.ownUse[key] ?? 0, nowMs, this.#halfLifeMs);
+        project.ownPast[key] = amount;
+        for (let at: Project | null = project; at !== null; at = at.parent)
+          at.past[key] = (at.past[key] ?? 0) + amount;
+      }
+    }
+  }
+
+  setPolicy(policy: Policy): void {
+    if (this.#halfLifeMs !== policy.share.halfLifeMs) this.#tick = -1;
+    this.#halfLifeMs = policy.share.halfLifeMs;
+    this.#setQuotas(policy);
+  }
+
+  /** Guarantees and ceilings as amounts; true when a ceiling is another than before. */
+  settle(): boolean {
+    if (!this.stale) return false;
+    this.stale = false;
+    let moved = false;
+    for (let key = 0; key < this.keys.texts.length; key++) {
+      const text = this.keys.texts[key]!;
+      const healthy = this.healthy[key] ?? 0;
+      for (const project of this.all) {
+        const ceiling = amountOf(project.quota?.ceiling, text, healthy);
+        const userCeiling = amountOf(project.quota?.userCeiling, text, healthy);
+        moved ||= (project.ceiling[key] ?? none) !== ceiling;
+        moved ||= (project.userCeiling[key] ?? none) !== userCeiling;
+        project.ceiling[key] = ceiling;
+        project.userCeiling[key] = userCeiling;
+      }
+      // Children after parents, so that from the last to the first every child comes before its parent.
+      for (let i = this.all.length - 1; i >= 0; i--) this.#ownGuarantee(this.all[i]!, key, text, healthy);
+      this.root.guaranteed[key] = healthy;
+      for (const project of this.all) scaleChildren(project, key);
+    }
+    return moved;
+  }
+
+  loadUsage(rows: readonly ProjectUsage[]): void {
+    for (const { project, keys } of rows)
+      for (const [text, { value, used, asOfS }] of Object.entries(keys))
+        this.at(project).pasts.set(this.keys.id(text), { value, used, asOfS });
+  }
+
+  usage(): ProjectUsage[] {
+    const rows: ProjectUsage[] = [];
+    for (const { path, pasts, ownUse } of this.all) {
+      if (pasts.size === 0) continue;
+      const keys = [...pasts].map(
+        ([key, past]) => [this.keys.texts[key]!, { ...past, use: ownUse[key] ?? 0 }] as const,
+      );
+      rows.push({ project: path, keys: Object.fromEntries(keys.sort(([a], [b]) => compareText(a, b))) });
+    }
+    return rows.sort((a, b) => compareText(a.project, b.project));
+  }
+
+  /** Users are counted only where they have a ceiling, so a new ceiling has to count those that run already. */
+  countUsers(runs: Iterable<{ readonly project: Project; readonly user: string; readonly ask: Ask }>): void {
+    for (const project of this.all)
+      project.userUse =
+        Object.keys(project.quota?.userCeiling ?? {}).length > 0 ? new Map<string, number[]>() : null;
+    for (const { project, user, ask } of runs)
+      for (let at: Project | null = project; at !== null; at = at.parent)
+        if (at.userUse !== null)
+          for (let i = 0; i < ask.keys.length; i++) addTo(at.userUse, user, ask.keys[i]!, ask.amounts[i]!);
+  }
+
+  /** With the same numbers: parents come before their children in `all`, so that asking in that order makes them alike. */
+  copy(): Projects {
+    const other = new Projects(this.#halfLifeMs, this.keys.copy());
+    for (const from of this.all) {
+      const to = other.at(from.path);
+      invariant(to.id === from.id, 'a copy numbers projects alike');
+      for (const name of columns)
+        for (const [key, amount] of from[name].entries()) to[name][key] = amount ?? 0;
+      for (const [key, past] of from.pasts) to.pasts.set(key, past);
+      to.quota = from.quota;
+      to.weightMilli = from.weightMilli;
+      to.limits = from.limits;
+      to.userUse = from.userUse && new Map([...from.userUse].map(([user, use]) => [user, use.slice()]));
+    }
+    for (const [key, amount] of this.healthy.entries()) other.healthy[key] = amount ?? 0;
+    other.stale = this.stale;
+    other.#tick = this.#tick;
+    return other;
+  }
+
+  #add(path: string, parent: Project | null): Project {
+    const project = new Project(this.all.length, path, parent);
+    this.all.push(project);
+    this.#byPath.set(path, project);
+    parent?.children.push(project);
+    this.stale = true;
+    return project;
+  }
+
+  #setQuotas(policy: Policy): void {
+    for (const project of this.all) project.quota = null;
+    for (const quota of policy.quotas) {
+      this.at(quota.project).quota = quota;
+      for (const amounts of [quota.guaranteed, quota.ceiling, quota.userCeiling])
+        for (const text of Object.keys(amounts)) this.keys.id(text);
+    }
+    for (const project of this.all) {
+      const { quota } = project;
+      project.weightMilli = quota?.weightMilli ?? 1000;
+      project.limits = quota !== null && (hasAny(quota.ceiling) || hasAny(quota.userCeiling));
+    }
+    this.stale = true;
+  }
+
+  /** What is written, cut to the ceiling; a project that says nothing has what its children have together. */
+  #ownGuarantee(project: Project, key: number, text: string, healthy: number): void {
+    const written = project.written(text, healthy);
+    const ceiling = project.ceiling[key]!;
+    let amount = written;
+    if (written === none)
+      for (const child of project.children)
+        if (child.guaranteed[key] !== none) amount = Math.max(0, amount) + child.guaranteed[key]!;
+    project.guaranteed[key] = amount !== none && ceiling !== none ? Math.min(amount, ceiling) : amount;
+  }
+}
+
+const columns = ['use', 'ownUse', 'past', 'ownPast', 'guaranteed', 'ceiling', 'userCeiling'] as const;
+
+/** Where the guarantees of siblings add up to more than their parent's, all are scaled down in proportion. */
+function scaleChildren({ children, guaranteed }: Project, key: number): void {
+  let sum = 0;
+  for (const child of children) if (child.guaranteed[key] !== none) sum += child.guaranteed[key]!;
+  const limit = Math.max(0, guaranteed[key]!);
+  if (sum <= limit) return;
+  for (const child of children) {
+    const amount = child.guaranteed[key]!;
+    if (amount !== none) child.guaranteed[key] = Number((BigInt(amount) * BigInt(limit)) / BigInt(sum));
+  }
+}
+
+function amountOf(amounts: Amounts | undefined, text: string, healthy: number): number {
+  const amount = amounts?.[text];
+  return amount === undefined ? none : resolveAmount(amount, healthy);
+}
+
+function hasAny(amounts: Amounts): boolean {
+  for (const _ in amounts) return true;
+  return false;
+}
+
+function addTo(userUse: Map<string, number[]>, user: string, key: number, amount: number): void {
+  let use = userUse.get(user);
+  if (!use) {
+    use = [];
+    userUse.set(user, use);
+  }
+  use[key] = (use[key] ?? 0) + amount;
+}
