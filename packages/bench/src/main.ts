@@ -35,6 +35,18 @@ const benches: Readonly<Record<string, Bench>> = {
     options: [],
     load: async () => (await import('./engine/bench-engine.ts')).benchEngine,
   },
+  kueue: {
+    about:
+      "Kueue's performance configurations against the durable control plane, beside the workload's floor",
+    options: [
+      {
+        flag: '--config',
+        value: 'FILE',
+        about: "another generator.yaml of Kueue's form instead of its three",
+      },
+    ],
+    load: async () => (await import('./kueue/bench-kueue.ts')).benchKueue,
+  },
   openb: {
     about: "GPU allocation on Alibaba's openb pod lists at 130 % arrived load, beside plain best fit",
     options: [
