@@ -38,10 +38,18 @@ FROM run WHERE id = ANY ($1::text[]) AND ended_ms IS NULL`,
 const loadTasksText = {
   name: 'load-tasks',
   text: `
-SELECT t.run, t.rank, t.group_index AS "group", t.node, t.cpu_milli AS "cpuMilli", t.memory_mib AS "memoryMib",
-  t.devices, t.device_milli AS "deviceMilli", t.state, o.id AS "startId", o.attempted_session AS "attemptedSession"
-FROM task t LEFT JOIN outbox o ON o.run = t.run AND o.node = t.node AND o.kind = 'start'
-WHERE t.run = ANY ($1::text[]) ORDER BY t.run, t.rank`,
+SELECT run, rank, group_index AS "group", node, cpu_milli AS "cpuMilli", memory_mib AS "memoryMib", devices,
+  device_milli AS "deviceMilli", state
+FROM task WHERE run = ANY ($1::text[]) ORDER BY run, rank`,
+};
+
+// Not joined to the tasks: statistics of a table that is empty most of the time make the planner compare every task with
+// every row, and thousands of runs that end together took seconds.
+const loadStartsText = {
+  name: 'load-starts',
+  text: `
+SELECT id, run, node, attempted_session AS "attemptedSession"
+FROM outbox WHERE run = ANY ($1::text[]) AND kind = 'start'`,
 };
 
 interface JobColumns {
@@ -78,7 +86,12 @@ interface TaskColumns {
   readonly devices: number[];
   readonly deviceMilli: number;
   readonly state: TaskState;
-  readonly startId: number | null;
+}
+
+interface StartColumns {
+  readonly id: number;
+  readonly run: RunId;
+  readonly node: NodeId;
   readonly attemptedSession: string | null;
 }
 
@@ -104,23 +117,31 @@ export async function loadRuns(
   ids: readonly RunId[],
 ): Promise<ReadonlyMap<RunId, RunRecord>> {
   if (ids.length === 0) return new Map();
-  const [runRows, taskRows] = await Promise.all([
+  const [runRows, taskRows, startRows] = await Promise.all([
     reader.query<RunColumns>(loadRunsText, [ids]),
     reader.query<TaskColumns>(loadTasksText, [ids]),
+    reader.query<StartColumns>(loadStartsText, [ids]),
   ]);
+  const starts = new Map(startRows.map((row) => [`${row.run} ${row.node}`, row]));
   const tasks = Map.groupBy(taskRows, (row) => row.run);
   const runs = new Map<RunId, RunRecord>();
   for (const row of runRows) {
     const job = jobs.get(row.job);
     if (job)
-      runs.set(row.id, { ...row, job, tasks: (tasks.get(row.id) ?? []).map(taskRecord), changed: false });
+      runs.set(row.id, {
+        ...row,
+        job,
+        tasks: (tasks.get(row.id) ?? []).map((task) => taskRecord(task, starts)),
+        changed: false,
+      });
   }
   return runs;
 }
 
-function taskRecord(row: TaskColumns): TaskRecord {
-  const { startId, attemptedSession, run: _, ...task } = row;
-  return { ...task, start: startId === null ? null : { id: startId, attemptedSession }, changed: false };
+function taskRecord({ run, ...task }: TaskColumns, starts: ReadonlyMap<string, StartColumns>): TaskRecord {
+  const row = starts.get(`${run} ${task.node}`);
+  const start = row ? { id: row.id, attemptedSession: row.attemptedSession } : null;
+  return { ...task, start, changed: false };
 }
 
 const liveRunsText = {
