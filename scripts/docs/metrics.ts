@@ -25,6 +25,7 @@ const idle = {
       lastCycleMs: 0,
       cycles: 0,
       placements: 0,
+      troubles: [],
     }),
     agents: {
       connected: 0,

@@ -77,7 +77,7 @@ test('readiness is public, its reasons and the metrics are not, unless only this
   expect((await proxied.ask('GET', '/readyz', { token: `${token}x` })).statusCode).toBe(401);
 });
 
-test('an engine that is behind or a database that does not answer is not ready, and says so', async () => {
+test('an engine that is behind, a loop that goes on failing or a database that does not answer is not ready, and says so', async () => {
   const token = await local.token('admin', null);
   await local.ask('POST', '/v1/jobs', { token, body: aJob });
   local.control.lag = 1;
@@ -85,6 +85,11 @@ test('an engine that is behind or a database that does not answer is not ready, 
   local.control.lag = 0;
   expect(behind.statusCode).toBe(503);
   expect(behind.json().reasons[0]).toMatch(/the engine is \d+ events behind the log/);
+  local.control.troubles = ['dispatch: column run.tokens does not exist'];
+  const troubled = await local.ask('GET', '/readyz');
+  local.control.troubles = [];
+  expect(troubled.statusCode).toBe(503);
+  expect(troubled.json().reasons).toEqual(['dispatch: column run.tokens does not exist']);
   const head = local.store.head;
   local.store.head = async () => {
     throw new Error('gone');

@@ -1,5 +1,5 @@
 // For load balancers and monitoring. /healthz: the process answers. /readyz: it can do its work, that is, the database
-// answers and the engine keeps up with the log. Whether it is ready is public; why not, and the metrics, take a viewer's
+// answers, the engine keeps up with the log, and no loop goes on failing. Whether it is ready is public; why not, and the metrics, take a viewer's
 // token, unless the server listens on loopback only with no proxy in front: then only this machine can ask.
 import { setTimeout as delay } from 'node:timers/promises';
 import { unauthenticated } from './auth.ts';
@@ -55,7 +55,8 @@ async function notReady(api: Api): Promise<string[]> {
   const endMs = performance.now() + engineWithinMs;
   while (api.control.status().sequence < head && performance.now() < endMs) await delay(20);
   const behind = head - api.control.status().sequence;
-  return behind > 0 ? [`the engine is ${behind} events behind the log`] : [];
+  const late = behind > 0 ? [`the engine is ${behind} events behind the log`] : [];
+  return [...late, ...api.control.status().troubles];
 }
 
 const metrics = route({

@@ -22,6 +22,8 @@ export interface BrainStatus {
   readonly cycles: number;
   readonly placements: number;
   readonly lastCycleMs: number | null;
+  /** What its cycle has failed with for a while. */
+  readonly trouble: string | null;
 }
 
 export interface Brain {
@@ -123,7 +125,7 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
       const nowMs = Math.max(lastNowMs, await store.nowMs());
       return { sequence: engine.sequence, verdict: engine.consider(request, nowMs) };
     },
-    status: () => ({ sequence: engine.sequence, ...status }),
+    status: () => ({ sequence: engine.sequence, ...status, trouble: loop.trouble() }),
     async stop() {
       endHints();
       await loop.stop();

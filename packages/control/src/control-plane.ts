@@ -48,4 +48,6 @@ export interface ControlStatus {
   readonly lastCycleMs: number | null;
   readonly cycles: number;
   readonly placements: number;
+  /** Loops of this server that go on failing, and with what. */
+  readonly troubles: readonly string[];
 }

@@ -17,6 +17,7 @@ export interface DispatchDeps {
 export interface Dispatch {
   /** Something may be deliverable: a plan was committed, a node connected. */
   wake(): void;
+  trouble(): string | null;
   stop(): Promise<void>;
 }
 
@@ -88,6 +89,7 @@ export function startDispatch({ world, store, driver, onBug }: DispatchDeps): Di
   const endHints = store.onEvents(() => loop.wake());
   return {
     wake: () => loop.wake(),
+    trouble: () => loop.trouble(),
     async stop() {
       stopped = true;
       endHints();

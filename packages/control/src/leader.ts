@@ -21,6 +21,7 @@ export interface LeaderDeps {
 
 export interface Leader {
   readonly epoch: number | null;
+  trouble(): string | null;
   stop(): Promise<void>;
 }
 
@@ -80,6 +81,7 @@ export function startLeader({ world, store, server, isDead, onChange, onBug }: L
     get epoch() {
       return epoch;
     },
+    trouble: () => loop.trouble(),
     async stop() {
       cancelWatch();
       await loop.stop();

@@ -64,6 +64,24 @@ describe('a loop', () => {
     await loop.stop();
   });
 
+  it('is in trouble while its step goes on failing, and no longer', async () => {
+    const world = virtualWorld();
+    let works = false;
+    const step = async (): Promise<number> => {
+      if (works) return 1000;
+      throw new OperationalError('internal', 'column run.tokens does not exist');
+    };
+    const loop = startLoop(world, { name: 'test', step, onBug: fail });
+    await world.settle();
+    expect(loop.trouble()).toBeNull();
+    await world.advance(10_000);
+    expect(loop.trouble()).toBe('test: column run.tokens does not exist');
+    works = true;
+    await world.advance(10_000);
+    expect(loop.trouble()).toBeNull();
+    await loop.stop();
+  });
+
   it('ends with a bug, never swallowing it', async () => {
     const world = virtualWorld();
     const bugs: unknown[] = [];

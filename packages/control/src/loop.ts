@@ -1,11 +1,14 @@
 // A background loop: runs a step, sleeps until woken or for the time the step asked, and goes on. Wakes coalesce: a wake during
 // a step means one more step, however many came. Steps take no input, so a lost wake costs time, never correctness.
-// The world failing (OperationalError) is told and tried again with backoff; a bug ends the process through `onBug`.
+// The world failing (OperationalError) is told and tried again with backoff, and when it goes on it is the loop's trouble,
+// which /readyz shows; a bug ends the process through `onBug`.
 import { OperationalError } from '@muster/model';
 import type { World } from './world.ts';
 
 export interface Loop {
   wake(): void;
+  /** What its step has failed with for a while; null while it works. */
+  trouble(): string | null;
   /** Resolves when no step is running and none will run again. */
   stop(): Promise<void>;
 }
@@ -19,11 +22,14 @@ export interface LoopSpec {
 
 const firstBackoffMs = 100;
 const maxBackoffMs = 2000;
+/** Failures in a row, about two seconds, before a loop is called in trouble: a database that restarts is weather. */
+const troubleAfter = 5;
 
 export function startLoop(world: World, spec: LoopSpec): Loop {
   let stopped = false;
   let woken = false;
   let endSleep: () => void = () => {};
+  let trouble: string | null = null;
 
   function sleep(ms: number): Promise<void> {
     return new Promise((resolve) => {
@@ -43,11 +49,13 @@ export function startLoop(world: World, spec: LoopSpec): Loop {
       try {
         sleepMs = await spec.step();
         failures = 0;
+        trouble = null;
       } catch (error) {
         if (!(error instanceof OperationalError)) return spec.onBug(error);
         sleepMs = Math.min(maxBackoffMs, firstBackoffMs * 2 ** failures) * (0.5 + world.random() / 2);
         if (failures++ === 0)
           world.log.warn({ loop: spec.name, code: error.code }, `${spec.name}: ${error.message}`);
+        if (failures >= troubleAfter) trouble = `${spec.name}: ${error.message}`;
         // A wake does not shorten a backoff: the world is down, not idle.
         await sleep(sleepMs);
         continue;
@@ -62,6 +70,7 @@ export function startLoop(world: World, spec: LoopSpec): Loop {
       woken = true;
       endSleep();
     },
+    trouble: () => trouble,
     async stop() {
       stopped = true;
       endSleep();

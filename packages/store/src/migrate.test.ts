@@ -85,6 +85,20 @@ onEveryServer((server) => {
     });
   });
 
+  test('a migration whose text has changed since it was applied refuses the start with a sentence', async () => {
+    const url = await server().database();
+    await migrate({ url, known: [...migrations(), quick] });
+    const edited = [...migrations(), { ...quick, text: `${quick.text}; CREATE TABLE more (id integer)` }];
+    await expect(migrate({ url, known: edited })).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('its schema quick is not the one of this Muster'),
+    });
+    await statement(url, 'UPDATE schema_version SET hash = NULL WHERE version = 1');
+    await expect(migrate({ url, known: [...migrations(), quick] })).rejects.toThrow(
+      'prepared by another version of the code',
+    );
+  });
+
   test('a failing migration changes nothing and says why', async () => {
     const url = await server().database();
     const broken = { ...quick, text: 'CREATE TABLE half (id integer); SELECT 1 / 0' };

@@ -1,6 +1,8 @@
 // Brings a database to this binary's schema: plain SQL files in order, each in one transaction together with its row in
 // `schema_version`, so that a crash in the middle leaves the version before. A transaction-level advisory lock keeps
-// several starting servers apart and works through poolers. A newer schema than this binary knows is refused.
+// several starting servers apart and works through poolers. A newer schema than this binary knows is refused, and so is one
+// whose migrations had another text when they were applied: its columns would be missing only once a statement asks for them.
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { defaultPolicy, invariant, OperationalError } from '@muster/model';
 import pg from 'pg';
@@ -92,15 +94,16 @@ async function step(
     await client.query(`SELECT pg_advisory_xact_lock(hashtext('muster.migrate'))`);
     const version = await schemaVersion(client);
     refuseNewer(version, known.length);
+    await refuseChanged(client, known);
     const next = known[version];
     if (next) {
       log(`preparing the database: ${next.name}`);
       await client.query(next.text);
       if (next.version === 1) await seed(client);
-      await client.query('INSERT INTO schema_version (version, name, applied_ms) VALUES ($1, $2, now_ms())', [
-        next.version,
-        next.name,
-      ]);
+      await client.query(
+        'INSERT INTO schema_version (version, name, applied_ms, hash) VALUES ($1, $2, now_ms(), $3)',
+        [next.version, next.name, hashOf(next)],
+      );
     }
     await client.query('COMMIT');
     return next !== undefined;
@@ -112,8 +115,9 @@ async function step(
 
 async function schemaVersion(client: pg.Client): Promise<number> {
   await client.query(
-    'CREATE TABLE IF NOT EXISTS schema_version (version integer PRIMARY KEY, name text NOT NULL, applied_ms bigint NOT NULL)',
+    'CREATE TABLE IF NOT EXISTS schema_version (version integer PRIMARY KEY, name text NOT NULL, applied_ms bigint NOT NULL, hash text)',
   );
+  await client.query('ALTER TABLE schema_version ADD COLUMN IF NOT EXISTS hash text');
   const { rows } = await client.query('SELECT coalesce(max(version), 0) AS version FROM schema_version');
   return rows[0].version as number;
 }
@@ -124,6 +128,26 @@ function refuseNewer(version: number, known: number): void {
     'unavailable',
     `the database has schema ${version} and this release of Muster knows ${known}: it was used by a newer release; start that one, or restore a backup made before the upgrade`,
   );
+}
+
+/** Of what the migration does to a database; a checkout may have other line ends. */
+function hashOf({ text }: Migration): string {
+  return createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex');
+}
+
+/** A row without a hash is older than hashes are, and nobody knows what its migration said. */
+async function refuseChanged(client: pg.Client, known: readonly Migration[]): Promise<void> {
+  const { rows } = await client.query<{ version: number; hash: string | null }>(
+    'SELECT version, hash FROM schema_version ORDER BY version',
+  );
+  for (const { version, hash } of rows) {
+    const migration = known[version - 1];
+    if (!migration || hash === hashOf(migration)) continue;
+    throw new OperationalError(
+      'unavailable',
+      `the database was prepared by another version of the code: its schema ${migration.name} is not the one of this Muster; start the version that made it, or give this one an empty database (a new --dir)`,
+    );
+  }
 }
 
 async function seed(client: pg.Client): Promise<void> {

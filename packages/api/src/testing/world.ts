@@ -17,6 +17,7 @@ import { openTestStore } from './database.ts';
 export interface PlayedControl extends ControlPlane {
   verdict: Verdict | null;
   lag: number;
+  troubles: readonly string[];
   readonly connectedNodes: Set<NodeId>;
   readonly accepted: { socket: unknown; from: string }[];
   read: (request: OutputRequest) => Promise<OutputAnswer>;
@@ -37,6 +38,7 @@ export function playControl(store: Store): PlayedControl {
     lastCycleMs: 3,
     cycles: 11,
     placements: 5,
+    troubles: control.troubles,
   });
   // What would be and what was is asked of the real engine: a test has no better one.
   const quietWorld = {
@@ -53,6 +55,7 @@ export function playControl(store: Store): PlayedControl {
     server: freshId('server', Date.now(), randomBytes(9)) as ServerId,
     verdict: null,
     lag: 0,
+    troubles: [],
     connectedNodes,
     accepted,
     read: async ({ offset }) => ({ offset, data: new Uint8Array(), size: offset, end: true }),

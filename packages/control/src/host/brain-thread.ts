@@ -23,7 +23,7 @@ export async function startBrainThread({ databaseUrl, log, onBug }: BrainThreadO
   const pending = new Map<number, Pending>();
   let nextId = 1;
   let stopping = false;
-  let status: BrainStatus = { sequence: 0, cycles: 0, placements: 0, lastCycleMs: null };
+  let status: BrainStatus = { sequence: 0, cycles: 0, placements: 0, lastCycleMs: null, trouble: null };
 
   const ready = new Promise<void>((resolve, reject) => {
     worker.once('error', reject);

@@ -72,7 +72,21 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
       refused: () => hub.refused(),
       readOutput: (request) => hub.output(request),
     },
-    status: () => ({ leading: leader.epoch !== null, epoch: leader.epoch ?? 0, ...brain.status() }),
+    status() {
+      const { trouble, ...status } = brain.status();
+      const troubles = [
+        trouble,
+        dispatch?.trouble(),
+        leader.trouble(),
+        ...loops.map((loop) => loop.trouble()),
+      ];
+      return {
+        leading: leader.epoch !== null,
+        epoch: leader.epoch ?? 0,
+        ...status,
+        troubles: troubles.filter((text) => typeof text === 'string'),
+      };
+    },
     async stop() {
       hub.close();
       await leader.stop();
