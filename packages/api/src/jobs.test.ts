@@ -99,6 +99,20 @@ test('a list is newest first, filtered, and paged without gap or repeat', async 
   expect(await states('submittedBy=somebody')).toBe(0);
 });
 
+test('a waiting job whose entry was told nothing since shows what the engine says, unless it is to start', async () => {
+  const reasons = async (id: string) => [
+    (await world.ask('GET', `/v1/jobs/${id}`, { token })).json().reason,
+    (await world.ask('GET', '/v1/jobs?limit=1', { token })).json().items[0].reason,
+  ];
+  const id = await submit();
+  world.control.verdict = { kind: 'waits', reasons: [{ code: 'behind', ahead: 3 }] };
+  expect(await reasons(id)).toEqual(Array(2).fill('waits: behind 3 jobs in the order'));
+  world.control.verdict = { kind: 'placed', nodes: [] };
+  expect(await reasons(id)).toEqual([null, null]);
+  world.control.verdict = null;
+  await act(id, 'cancel');
+});
+
 test('why tells the verdict of a waiting job and something useful of every other', async () => {
   const why = async (id: string, query = '') =>
     (await world.ask('GET', `/v1/jobs/${id}/why${query}`, { token })).json();

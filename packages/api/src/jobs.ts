@@ -19,6 +19,7 @@ import { cursorParam, defaultLimit, flagParam, limitParam } from './check-input.
 import type { Api } from './deps.ts';
 import { committed, outcomeUnknown } from './outcome.ts';
 import { notFound, type RefusedError, refuse } from './problem.ts';
+import { withReasons } from './reasons.ts';
 import { type Answer, type Call, header, param, route, sequenceHeader } from './route.ts';
 import {
   checkSpec,
@@ -150,7 +151,7 @@ export const listJobs = route({
       before: before as JobId | null,
       limit: limit + 1,
     });
-    const page = rows.slice(0, limit);
+    const page = await withReasons(api, rows.slice(0, limit));
     const last = rows.length > limit ? page.at(-1) : undefined;
     return {
       body: { items: page.map(jobView), next: last ? await api.cursors.sign('jobs', last.id) : null },
@@ -177,7 +178,8 @@ export const getJob = route({
   async handle(api, call) {
     const row = await visibleJob(api, call);
     const runs = await api.store.runs(row.id);
-    return { body: jobDetail(row, runs), headers: { etag: etag(row) } };
+    const [shown = row] = await withReasons(api, [row]);
+    return { body: jobDetail(shown, runs), headers: { etag: etag(row) } };
   },
 });
 

@@ -57,9 +57,15 @@ export function jobView(row: JobRow): JobView {
   };
 }
 
-function reasonOf({ state, verdict }: JobRow): string | null {
+function reasonOf({ state, verdict, unheardSinceMs }: JobRow): string | null {
   if (state.state === 'held') return `held by ${state.by}`;
+  if (unheardSinceMs !== null) return unheardText(unheardSinceMs);
   return verdict ? verdictText(verdict) : null;
+}
+
+/** A run nobody hears from keeps its place until its end is proven; the reader should know that it is being waited for. */
+export function unheardText(sinceMs: number): string {
+  return `not heard from since ${time(sinceMs)}, so it keeps its place until its end is proven`;
 }
 
 export function jobDetail(row: JobRow, runs: readonly RunRow[]): JobDetail {

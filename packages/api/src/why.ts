@@ -6,7 +6,7 @@ import { countParam } from './check-input.ts';
 import { visibleJob } from './jobs.ts';
 import { route } from './route.ts';
 import { whySchema } from './view-schemas.ts';
-import { time } from './views.ts';
+import { time, unheardText } from './views.ts';
 
 const query = z.strictObject({
   after: countParam(
@@ -79,9 +79,6 @@ function onNodes(run: RunRow | null): string {
   return ` on ${some}${names.length > 4 ? ` and ${names.length - 4} more` : ''}`;
 }
 
-/** A run nobody hears from keeps its place until its end is proven; the reader should know that it is being waited for. */
 function trouble(run: RunRow | null): string {
-  return run?.state.state === 'unknown'
-    ? `; not heard from since ${time(run.state.sinceMs)}, so it keeps its place until its end is proven`
-    : '';
+  return run?.state.state === 'unknown' ? `; ${unheardText(run.state.sinceMs)}` : '';
 }

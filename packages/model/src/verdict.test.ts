@@ -42,10 +42,10 @@ test.each<[Verdict, string]>([
       reasons: [
         { code: 'held', by: 'ann' },
         { code: 'behind', ahead: 1 },
-        { code: 'not-before', untilMs: 9, failures: 2 },
+        { code: 'not-before', untilMs: 86_400_000 + 61_001, failures: 2 },
       ],
     },
-    'waits: held by ann; behind 1 job in the order; retry 2 waits for its backoff',
+    'waits: held by ann; behind 1 job in the order; retry 2 waits for its backoff, until 00:01:02 UTC',
   ],
   [{ kind: 'waits', reasons: [{ code: 'behind', ahead: 20 }] }, 'waits: behind 20 jobs in the order'],
   [

@@ -132,12 +132,19 @@ function lacksText(nodes: number, lacks: readonly LackCount[]): string {
   return `: of ${count(nodes, 'node')}, ${parts.join('; ')}`;
 }
 
+/** A backoff is minutes long, so the day goes without saying. */
+function timeOfDay(ms: number): string {
+  const seconds = Math.ceil(ms / 1000) % 86_400;
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return parts.map((part) => String(part).padStart(2, '0')).join(':');
+}
+
 function waitText(reason: WaitReason): string {
   switch (reason.code) {
     case 'no-room':
       return `group ${reason.group} needs room for ${count(reason.tasks, 'task')} at once, there is room for ${reason.tasksFit} now${lacksText(reason.nodes, reason.lacks)}`;
     case 'not-before':
-      return `retry ${reason.failures} waits for its backoff`;
+      return `retry ${reason.failures} waits for its backoff, until ${timeOfDay(reason.untilMs)} UTC`;
     case 'held':
       return `held by ${reason.by}`;
     case 'over-ceiling':

@@ -416,8 +416,12 @@ export interface JobRow {
   readonly submittedMs: number;
   /** When the present or last run started. */
   readonly startedMs: number | null;
-  /** Stored verdict of its queue entry, while it is queued. */
+  /** The queue entry it shares with jobs that differ in nothing a decision looks at. */
+  readonly entry: string;
+  /** While it is queued: its backoff, or what its entry was told since the job waits; null when that is not known here. */
   readonly verdict: Verdict | null;
+  /** Since when nobody hears from its run. */
+  readonly unheardSinceMs: number | null;
 }
 
 export interface RunRow {

@@ -215,13 +215,13 @@ async function writeRuns(tx: Tx, units: readonly StartUnit[]): Promise<void> {
   ]);
 }
 
+// Also when it is the same as before: that it was told again, and when, is what a reader goes by.
 const upsertVerdicts = {
   name: 'upsert-verdicts',
   text: `
 INSERT INTO entry (hash, verdict, seen_ms)
 SELECT hash, verdict::jsonb, $3 FROM unnest($1::uuid[], $2::text[]) AS v (hash, verdict)
-ON CONFLICT (hash) DO UPDATE SET verdict = excluded.verdict, seen_ms = excluded.seen_ms
-WHERE entry.verdict IS DISTINCT FROM excluded.verdict`,
+ON CONFLICT (hash) DO UPDATE SET verdict = excluded.verdict, seen_ms = excluded.seen_ms`,
 };
 
 async function writeVerdicts(tx: Tx, { verdicts }: Plan): Promise<void> {

@@ -17,7 +17,7 @@ const insert = {
   text: `
 INSERT INTO entry (hash, demand, seen_ms)
 SELECT hash, demand::jsonb, now_ms() FROM unnest($1::uuid[], $2::text[]) AS e (hash, demand) ORDER BY hash
-ON CONFLICT (hash) DO UPDATE SET demand = excluded.demand, seen_ms = excluded.seen_ms WHERE entry.demand IS NULL`,
+ON CONFLICT (hash) DO UPDATE SET demand = excluded.demand, verdict = NULL, seen_ms = excluded.seen_ms WHERE entry.demand IS NULL`,
 };
 
 const rememberedMax = 20_000;

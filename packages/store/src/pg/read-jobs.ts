@@ -1,17 +1,44 @@
-// Jobs and runs as people see them.
-import { type JobId, type NodeId, type RunId, type RunState, runId, type TaskState } from '@muster/model';
+// Jobs and runs as people see them. A verdict is told to an entry when it changes and stays there after its last job has
+// left, so it is shown only to jobs that waited already when it was told.
+import {
+  type JobId,
+  type NodeId,
+  type RunId,
+  type RunState,
+  runId,
+  type TaskState,
+  type Verdict,
+} from '@muster/model';
 import type { JobQuery, JobRow, RunRow } from '../contract.ts';
 import type { Database } from '../database.ts';
 
 const jobColumns = `
 SELECT job.id, job.spec, job.state, job.version, job.submitted_by AS "submittedBy", job.submitted_ms AS "submittedMs",
-  job.started_ms AS "startedMs", CASE WHEN job.state_name = 'queued' THEN entry.verdict END AS verdict
+  job.started_ms AS "startedMs", job.entry,
+  CASE WHEN job.state_name = 'queued' AND entry.seen_ms >= greatest((job.state -> 'sinceMs')::bigint, (job.state -> 'notBeforeMs')::bigint)
+    THEN entry.verdict END AS verdict,
+  job.state_name = 'queued' AND (job.state -> 'notBeforeMs')::bigint > now_ms() AS "backsOff",
+  (SELECT (run.state -> 'sinceMs')::bigint FROM run WHERE run.id = job.state ->> 'run' AND run.state_name = 'unknown') AS "unheardSinceMs"
 FROM job LEFT JOIN entry ON entry.hash = job.entry`;
+
+type Columns = JobRow & { readonly backsOff: boolean };
+
+function rowOf({ backsOff, ...row }: Columns): JobRow {
+  return backsOff ? { ...row, verdict: backoffOf(row) } : row;
+}
+
+function backoffOf({ state }: JobRow): Verdict | null {
+  if (state.state !== 'queued') return null;
+  const { user, outOfMemory, infrastructure } = state.failures;
+  const failures = user + outOfMemory + infrastructure;
+  return { kind: 'waits', reasons: [{ code: 'not-before', untilMs: state.notBeforeMs, failures }] };
+}
 
 const one = { name: 'job', text: `${jobColumns} WHERE job.id = $1` };
 
 export async function job(database: Database, id: JobId): Promise<JobRow | null> {
-  return (await database.query<JobRow>(one, [id]))[0] ?? null;
+  const [row] = await database.query<Columns>(one, [id]);
+  return row ? rowOf(row) : null;
 }
 
 /** Newest first. Each filter that is asked for is its own condition, so that the planner sees which index helps. */
@@ -32,10 +59,11 @@ export async function jobs(database: Database, query: JobQuery): Promise<readonl
   where((p) => `job.id < ${p}`, query.before);
   values.push(query.limit);
   const filter = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
-  return database.query<JobRow>(
+  const rows = await database.query<Columns>(
     { name: '', text: `${jobColumns} ${filter} ORDER BY job.id DESC LIMIT $${values.length}` },
     values,
   );
+  return rows.map(rowOf);
 }
 
 const byKey = {

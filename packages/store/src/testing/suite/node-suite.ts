@@ -229,6 +229,7 @@ export function nodeSuite(harness: Harness): void {
     await store.silence(two);
     const state = async () => (await store.runs(job))[0]?.state.state;
     expect(await state()).toBe('unknown');
+    expect((await store.job(job))?.unheardSinceMs).toBeGreaterThan(0);
     expect(await store.node(one.node)).toMatchObject({ state: { state: 'silent' }, cpuMilliUsed: 1000 });
     expect(await store.renew({ ...one, keys: [run] })).toMatchObject({ refusal: 'stale-session' });
     const running = (rank: number) => [{ run, rank, state: 'running' as const, exit: null }];
@@ -236,7 +237,7 @@ export function nodeSuite(harness: Harness): void {
     expect(await state()).toBe('unknown');
     await sayHello(store, two.node, { tasks: running(1) });
     expect(await state()).toBe('running');
-    expect((await store.job(job))?.state.state).toBe('running');
+    expect(await store.job(job)).toMatchObject({ state: { state: 'running' }, unheardSinceMs: null });
     expect((await kinds(store)).slice(-4)).toEqual(['node.ready', 'node.ready', 'run.seen', 'run.running']);
   });
 

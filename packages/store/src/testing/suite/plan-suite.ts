@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Store } from '../../contract.ts';
 import {
   anInventory,
@@ -191,5 +191,21 @@ export function planSuite(harness: Harness): void {
     expect((await store.job(other))?.verdict).toBeNull();
     await store.cancel(job, 'ada');
     expect((await store.job(job))?.verdict).toBeNull();
+  });
+
+  test('a job that came after the verdict was told does not show it until it is told again', async () => {
+    const store = await harness.store();
+    const epoch = await lead(store);
+    const verdict = { kind: 'waits', reasons: [{ code: 'behind', ahead: 3 }] } as const;
+    const tell = () =>
+      store.commitPlan(epoch, aPlan([], { verdicts: [{ entry: entryOfSpec(aSpec()), verdict }] }));
+    await store.cancel(await submitted(store), 'ada');
+    await tell();
+    const toldMs = await store.nowMs();
+    await vi.waitUntil(async () => (await store.nowMs()) > toldMs);
+    const later = await submitted(store);
+    expect((await store.job(later))?.verdict).toBeNull();
+    await tell();
+    expect((await store.job(later))?.verdict).toEqual(verdict);
   });
 }

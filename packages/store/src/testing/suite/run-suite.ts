@@ -5,6 +5,7 @@ import {
   aSpec,
   aSubmit,
   aUnit,
+  entryOfSpec,
   failed,
   joinNode,
   lead,
@@ -60,6 +61,20 @@ export function runSuite(harness: Harness): void {
       'run.ended',
       'job.ended',
     ]);
+  });
+
+  test('a job that waits for its backoff says so, whatever its entry was told', async () => {
+    const store = await harness.store();
+    const node = await joinNode(store);
+    const spec = aSpec({ retry: { user: 2, outOfMemory: 0, infrastructure: 0 } });
+    const { epoch, job, run } = await dispatched(store, [node], spec);
+    await store.observe(node, [{ kind: 'ended', run, rank: 0, exit: failed() }]);
+    const verdict = { kind: 'waits', reasons: [{ code: 'behind', ahead: 3 }] } as const;
+    await store.commitPlan(epoch, aPlan([], { verdicts: [{ entry: entryOfSpec(spec), verdict }] }));
+    expect((await store.job(job))?.verdict).toEqual({
+      kind: 'waits',
+      reasons: [{ code: 'not-before', untilMs: expect.any(Number), failures: 1 }],
+    });
   });
 
   test('start and end may come in one report, and the port is free again', async () => {
