@@ -1,4 +1,4 @@
-// What is submitted when, and the time below which nobody can be: the floor.
+// What is submitted when, and the floor: how long it takes when nothing but the workload itself takes time.
 import type { Config, QueueSet, Workload } from './config.ts';
 
 export interface Cohort {
@@ -45,7 +45,8 @@ export function cpuOf({ cpuMilli, pods }: Workload): number {
 
 /**
  * When the last workload ends if deciding, writing and starting cost nothing: every cohort on its own, at each moment the highest
- * priority that fits its quota starts, earlier ones first.
+ * priority that fits its quota starts, earlier ones first. Another order could end a little sooner: work divided by quota alone
+ * gives 4.47 s instead of 4.60 for large-scale and 66.84 s instead of 67.00 for baseline.
  */
 export function floorMs(cohorts: readonly Cohort[], arrivals: readonly Arrival[]): number {
   let floor = 0;
