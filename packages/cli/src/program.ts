@@ -25,6 +25,7 @@ import { waitCommand } from './commands/wait.ts';
 import { whatifCommand } from './commands/whatif.ts';
 import { whoamiCommand } from './commands/whoami.ts';
 import { whyCommand } from './commands/why.ts';
+import { usage } from './failure.ts';
 
 export type CommandMaker = (cli: Cli) => Command;
 
@@ -70,6 +71,7 @@ export function createProgram(cli: Cli, extra: readonly ExtraCommands[] = []): C
     .addHelpText('after', footer)
     .version(cli.version.version, '-V, --version', 'print the version');
   for (const option of globalOptions()) program.addOption(option);
+  refuseRepeats(program);
   for (const { heading, commands } of [...extra, ...groups]) {
     for (const make of commands) adopt(program, make(cli).helpGroup(`${heading}:`));
   }
@@ -116,9 +118,23 @@ function adopt(parent: Command, command: Command, hidden = false): void {
   command.copyInheritedSettings(parent).helpCommand(false);
   if (!hidden) command.addHelpText('after', everywhere);
   if (command.commands.length === 0 || hasAction(command)) addGlobals(command);
+  refuseRepeats(command);
   for (const child of command.commands) adopt(command, child);
   if (parent.commands.includes(command)) return;
   parent.addCommand(command, { hidden });
+}
+
+/** A flag whose second value would silently take the place of the first is given once. */
+function refuseRepeats(command: Command): void {
+  for (const option of command.options) {
+    const takesOne = (option.required || option.optional) && !option.variadic && !option.parseArg;
+    if (!takesOne) continue;
+    let given = false;
+    command.on(`option:${option.name()}`, () => {
+      if (given) throw usage(`${option.long ?? option.short} is given twice; give it once`);
+      given = true;
+    });
+  }
 }
 
 function addGlobals(command: Command): void {

@@ -51,6 +51,18 @@ test('run submits, prints the output and ends with the code of the job', async (
   });
 });
 
+test.each([
+  [['submit', '-f', 'a.yaml', '-f', 'b.yaml'], '--file is given twice'],
+  [['run', '--name', 'a', '--name', 'b', '--', 'true'], '--name is given twice'],
+  [['run', '--env', 'A=1', '--env', 'B=1', '--env', 'A=2', '--', 'true'], '--env A is given twice'],
+  [['run', '--label', 'a=1', '--label', 'a=1', '--', 'true'], '--label a is given twice'],
+])('%j is refused and not half done', async (argv, text) => {
+  bench.logIn();
+  const { code, stderr } = await bench.user.run(argv);
+  expect(code).toBe(2);
+  expect(stderr).toContain(text);
+});
+
 test('run shows the output of a gang that failed before its last rank had started', async () => {
   bench.logIn();
   bench.server.on('POST /v1/jobs', { status: 201, json: { id: jobId('a'), repeated: false } });

@@ -82,16 +82,22 @@ function number(text: string | undefined, flag: string): number | undefined {
 
 /** KEY=VALUE; a bare KEY of --env takes the value from the environment of this command. */
 function pairs(items: readonly string[], flag: string, env: Env): Record<string, string> {
-  return Object.fromEntries(
-    items.map((item) => {
-      const at = item.indexOf('=');
-      if (at > 0) return [item.slice(0, at), item.slice(at + 1)];
-      const own = env[item];
-      if (own !== undefined) return [item, own];
-      throw usage(
-        `${flag} wants NAME=VALUE, got "${clean(item)}"${flag === '--env' ? ', and there is no such variable here' : ''}`,
-      );
-    }),
+  const found = new Map<string, string>();
+  for (const item of items) {
+    const [name, value] = pair(item, flag, env);
+    if (found.has(name)) throw usage(`${flag} ${clean(name)} is given twice; give it once`);
+    found.set(name, value);
+  }
+  return Object.fromEntries(found);
+}
+
+function pair(item: string, flag: string, env: Env): [name: string, value: string] {
+  const at = item.indexOf('=');
+  if (at > 0) return [item.slice(0, at), item.slice(at + 1)];
+  const own = env[item];
+  if (own !== undefined) return [item, own];
+  throw usage(
+    `${flag} wants NAME=VALUE, got "${clean(item)}"${flag === '--env' ? ', and there is no such variable here' : ''}`,
   );
 }
 
