@@ -32,3 +32,18 @@ it('a strike that cannot be counted now ends nothing but itself', async () => {
   });
   expect(away).toEqual(['could not count a strike']);
 });
+
+it('a node whose connection dropped is silent a while later, and one that said goodbye at once', async () => {
+  const world = virtualWorld();
+  const silenced: string[] = [];
+  const store = {
+    silence: async ({ session }: { session: string }) => void silenced.push(session),
+  } as unknown as Store;
+  const sink = createAgentSink({ world, store, server, onReady: () => {} });
+  sink.gone({ node, session: 'dropped' }, false);
+  sink.gone({ node, session: 'left' }, true);
+  await world.settle();
+  expect(silenced).toEqual(['left']);
+  await world.advance(5000);
+  expect(silenced).toEqual(['left', 'dropped']);
+});

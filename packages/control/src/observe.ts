@@ -47,8 +47,10 @@ export function createAgentSink({ world, store, server, onReady }: ObserveDeps):
       sessions.set(node, session);
       onReady();
     },
-    gone(session) {
+    gone(session, goodbye) {
       if (sessions.get(session.node) === session.session) sessions.delete(session.node);
+      // It told us: a job placed there in the next seconds could only fail.
+      if (goodbye) return void silence(session);
       world.timers.after(reconnectWithinMs, () => {
         if (!sessions.has(session.node)) void silence(session);
       });

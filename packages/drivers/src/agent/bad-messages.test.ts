@@ -172,8 +172,9 @@ describe('what happens to correct agents is no strike', () => {
   });
 
   it('leaving at any moment', async () => {
-    const { agent, strikes } = await connected();
+    const { agent, strikes, news } = await connected();
     agent.say({ type: 'bye', reason: 'told to stop' });
+    expect(news).toEqual(['ready', 'left']);
     const { hub } = setup();
     const early = agentSocket();
     hub.accept(early.socket, 'x');
@@ -225,5 +226,31 @@ describe('of a connection that has proven nothing', () => {
     expect(strikes).toEqual([]);
     expect(countOf(hub, code, false)).toBe(1);
     expect(hub.refused().every(({ authenticated, count }) => !authenticated || count === 0)).toBe(true);
+  });
+
+  it.each([
+    ['an unknown key', `{"type":"beat","n":1,"beat":1,"keys":[],"${'x'.repeat(3_000_000)}":1}`],
+    ['an unknown type', `{"type":"${'x'.repeat(3_000_000)}","n":1}`],
+  ])('%s of 3 MB is neither logged nor sent back', async (_what, text) => {
+    const { hub, logged } = setup();
+    const agent = agentSocket();
+    hub.accept(agent.socket, 'x');
+    agent.raw(Buffer.from(text));
+    await settled();
+    expect(agent.last()).toMatchObject({ type: 'refused', code: 'bad-message' });
+    expect(JSON.stringify(agent.last()).length).toBeLessThan(200);
+    expect(logged.join('').length).toBeLessThan(200);
+  });
+
+  it('a thousand refusals are counted and make a few lines', async () => {
+    const { hub, logged } = setup();
+    for (let i = 0; i < 1000; i++) {
+      const agent = agentSocket();
+      hub.accept(agent.socket, 'x');
+      agent.raw(Buffer.from('x'));
+    }
+    await settled();
+    expect(countOf(hub, 'bad-message', false)).toBe(1000);
+    expect(logged).toHaveLength(20);
   });
 });

@@ -24,6 +24,7 @@ import { PendingReads } from './pending-reads.ts';
 import { readMessage, strikeOfError } from './read-message.ts';
 import type { RefusalCode, Refusals } from './refusals.ts';
 import { signed } from './signature.ts';
+import type { StrangerLog } from './stranger-log.ts';
 
 /** The part of a `ws` WebSocket a connection uses. */
 export interface AgentSocket {
@@ -39,9 +40,10 @@ export interface AgentSocket {
 interface ConnectionHooks {
   readonly session: string;
   readonly refusals: Refusals;
+  readonly strangers: StrangerLog;
   ready(node: NodeId): void;
-  /** The node is null when the agent never proved who it is. */
-  ended(node: NodeId | null): void;
+  /** The node is null when the agent never proved who it is; `goodbye` when it said that it leaves. */
+  ended(node: NodeId | null, goodbye: boolean): void;
 }
 
 const helloWithinMs = 10_000;
@@ -77,6 +79,7 @@ export class Connection {
   #sent = 0;
   #received = 0;
   #over = false;
+  #goodbye = false;
   #cancelHelloTimer: () => void;
 
   constructor(deps: HubDeps, socket: AgentSocket, from: string, hooks: ConnectionHooks) {
@@ -134,10 +137,7 @@ export class Connection {
   /** Tells the agent why, then closes. */
   refuse(code: string, message: string): void {
     if (this.#over) return;
-    this.#deps.log.warn(
-      { from: this.#from, node: this.#proven, code },
-      `agent connection refused: ${message}`,
-    );
+    this.#warn({ from: this.#from, node: this.#proven, code }, `agent connection refused: ${message}`);
     this.#send((n) => ({ type: 'refused', n, code, message }));
     this.end(1008, code);
   }
@@ -145,6 +145,10 @@ export class Connection {
   end(code: number, reason: string): void {
     this.#socket.close(code, reason);
     this.#ended();
+  }
+
+  #warn(fields: object, message: string): void {
+    (this.#proven === null ? this.#hooks.strangers : this.#deps.log).warn(fields, message);
   }
 
   #send(message: (n: number) => ServerMessage): void {
@@ -168,7 +172,7 @@ export class Connection {
     this.#handle(message).catch((error: unknown) => {
       // A bug must not be swallowed here; anything else (the database is away) is told by closing: the agent comes back.
       if (error instanceof InvariantError) throw error;
-      this.#deps.log.warn(
+      this.#warn(
         { node: this.#node, error: String(error) },
         'closing an agent connection that cannot be served now',
       );
@@ -258,7 +262,9 @@ export class Connection {
       case 'bytes':
         return this.#judge(this.#reads.answer(message));
       case 'bye':
-        this.#deps.log.info({ node: this.#node, reason: message.reason }, 'agent says goodbye');
+        if (this.#node !== null)
+          this.#deps.log.info({ node: this.#node, reason: message.reason }, 'agent says goodbye');
+        this.#goodbye = true;
         return this.end(1000, 'bye');
     }
   }
@@ -286,7 +292,7 @@ export class Connection {
       const { refused } = welcome;
       return this.#turnAway(refused, refusalText[refused]);
     }
-    if (this.#over) return this.#deps.sink.gone({ node: hello.node, session: this.session });
+    if (this.#over) return this.#deps.sink.gone({ node: hello.node, session: this.session }, this.#goodbye);
     this.#node = hello.node;
     this.#reported = hello.tasks;
     this.#commands.show(welcome.epoch);
@@ -314,7 +320,7 @@ export class Connection {
     this.#cancelHelloTimer();
     this.#commands.abandon();
     this.#reads.abandon(this.#unreachable());
-    this.#hooks.ended(this.#node);
+    this.#hooks.ended(this.#node, this.#goodbye);
   }
 }
 

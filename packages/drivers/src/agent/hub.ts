@@ -19,6 +19,7 @@ import {
 import type { CommandAnswer, CommandTarget, Driver, OutputAnswer, OutputRequest } from '../contract.ts';
 import { type AgentSocket, Connection } from './connection.ts';
 import { Refusals, type RefusedCount } from './refusals.ts';
+import { StrangerLog } from './stranger-log.ts';
 
 export interface NodeSession {
   readonly node: NodeId;
@@ -59,7 +60,8 @@ export interface AgentSink {
   strike(node: NodeId, strike: Strike): void;
   /** A node is ready to take commands. */
   ready(session: NodeSession): void;
-  gone(session: NodeSession): void;
+  /** Its connection is over; with `goodbye` it will not be back soon. */
+  gone(session: NodeSession, goodbye: boolean): void;
 }
 
 export interface HubDeps {
@@ -94,6 +96,7 @@ export function createAgentHub(deps: HubDeps): AgentHub {
   const byNode = new Map<NodeId, Connection>();
   const all = new Set<Connection>();
   const refusals = new Refusals();
+  const strangers = new StrangerLog(deps.log, deps.timers);
   let closed = false;
 
   function accept(socket: AgentSocket, from: string): void {
@@ -104,17 +107,18 @@ export function createAgentHub(deps: HubDeps): AgentHub {
     const connection = new Connection(deps, socket, from, {
       session: `${deps.server}.${randomBytes(9).toString('base64url')}`,
       refusals,
+      strangers,
       ready(node) {
         const older = byNode.get(node);
         byNode.set(node, connection);
         older?.refuse('replaced', 'a newer connection of this node has taken over');
         deps.sink.ready({ node, session: connection.session });
       },
-      ended(node) {
+      ended(node, goodbye) {
         all.delete(connection);
         if (node === null) return;
         if (byNode.get(node) === connection) byNode.delete(node);
-        deps.sink.gone({ node, session: connection.session });
+        deps.sink.gone({ node, session: connection.session }, goodbye);
       },
     });
     all.add(connection);

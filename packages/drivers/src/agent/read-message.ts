@@ -1,11 +1,18 @@
 // From bytes to a message that the schema accepts. Agents are authenticated but not trusted to be well.
-import { type AgentMessage, agentMessageSchema, maxMessageBytes, type Strike } from '@muster/model';
+import { type AgentMessage, agentMessageSchema, clip, maxMessageBytes, type Strike } from '@muster/model';
 
 export type ReadMessage =
   | { readonly ok: true; readonly message: AgentMessage }
   | { readonly ok: false; readonly strike: Strike };
 
-const bad = (code: Strike['code'], detail: string): ReadMessage => ({ ok: false, strike: { code, detail } });
+/** What we quote of a message goes to logs and back over the wire, and may be all of its megabytes. */
+const longestDetail = 80;
+const longestPath = 30;
+
+const bad = (code: Strike['code'], detail: string): ReadMessage => ({
+  ok: false,
+  strike: { code, detail: clip(detail, longestDetail) },
+});
 
 export function readMessage(data: Uint8Array): ReadMessage {
   if (data.byteLength > maxMessageBytes) return bad('too-large', `message of ${data.byteLength} bytes`);
@@ -18,8 +25,9 @@ export function readMessage(data: Uint8Array): ReadMessage {
   const parsed = agentMessageSchema.safeParse(value);
   if (parsed.success) return { ok: true, message: parsed.data as AgentMessage };
   const issue = parsed.error.issues[0];
-  const at = issue && issue.path.length > 0 ? ` at ${issue.path.join('.')}` : '';
-  return bad('bad-message', `${issue?.message ?? 'message has the wrong shape'}${at}`);
+  const at = issue && issue.path.length > 0 ? ` at ${clip(issue.path.join('.'), longestPath)}` : '';
+  const what = issue?.message ?? 'message has the wrong shape';
+  return bad('bad-message', `${clip(what, longestDetail - at.length)}${at}`);
 }
 
 /**

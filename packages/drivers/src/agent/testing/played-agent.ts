@@ -79,11 +79,12 @@ export function setup() {
     },
     strike: (whose, { code, detail }) => strikes.push(`${whose} ${code}: ${detail}`),
     ready: () => news.push('ready'),
-    gone: () => news.push('gone'),
+    gone: (_session, goodbye) => news.push(goodbye ? 'left' : 'gone'),
   };
-  const log = { info: () => {}, warn: () => {} };
+  const logged: string[] = [];
+  const log = { info: () => {}, warn: (_fields: object, line: string) => logged.push(line) };
   const hub = createAgentHub({ server, sink, log, timers: { after: () => () => {} } });
-  return { hub, sink, privateKey, news, strikes };
+  return { hub, logged, sink, privateKey, news, strikes };
 }
 
 export async function settled(): Promise<void> {
