@@ -1,6 +1,6 @@
-// The job spec as JSON Schema, for editors. What JSON Schema cannot say (sizes in bytes, fields that exclude each
+// The job spec and the policy as JSON Schema, for editors. What JSON Schema cannot say (sizes in bytes, fields that exclude each
 // other) is checked by the server.
-import { jobSpecJsonSchema } from '@muster/api';
+import { jobSpecJsonSchema, policyJsonSchema } from '@muster/api';
 
 export interface JsonSchema {
   readonly type?: string;
@@ -27,4 +27,8 @@ export function jobSpecSchema(): JsonSchema {
 
 export function jobSpecSchemaPage(): string {
   return `${JSON.stringify(jobSpecJsonSchema(), null, 2)}\n`;
+}
+
+export function policySchemaPage(): string {
+  return `${JSON.stringify(policyJsonSchema(), null, 2)}\n`;
 }

@@ -4,7 +4,7 @@ import { environmentPage } from './environment.ts';
 import { errorsPage } from './errors.ts';
 import { eventsPage } from './events.ts';
 import { jobSpecPage } from './job-spec.ts';
-import { jobSpecSchemaPage } from './job-spec-schema.ts';
+import { jobSpecSchemaPage, policySchemaPage } from './job-spec-schema.ts';
 import { metricsPage } from './metrics.ts';
 import { statesPage } from './states.ts';
 
@@ -23,4 +23,5 @@ export const pages: readonly Page[] = [
   { path: 'docs/reference/metrics.md', make: metricsPage },
   { path: 'docs/reference/job-spec.md', make: jobSpecPage },
   { path: 'docs/reference/job-spec.schema.json', make: jobSpecSchemaPage },
+  { path: 'docs/reference/policy.schema.json', make: policySchemaPage },
 ];

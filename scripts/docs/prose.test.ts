@@ -1,7 +1,7 @@
 // Documents name files, link to each other and show jobs. All of that rots unless it is checked.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { parseSpec } from '@muster/model';
+import { parsePolicy, parseSpec } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { musterProgram } from './cli.ts';
@@ -32,6 +32,13 @@ describe.each(documents)('%s', (path) => {
       // A fragment shows one field; the rest is a job's least.
       const job = 'command' in shown || 'groups' in shown ? shown : { command: ['true'], ...shown };
       const parsed = parseSpec(job, { project: 'p', tier: 'standard', stopAfterMs: () => null });
+      expect(parsed.ok ? [] : parsed.problems).toEqual([]);
+    }
+  });
+
+  test('shows policies that would be accepted', () => {
+    for (const [, block] of text.matchAll(/```yml\n([\s\S]*?)```/g)) {
+      const parsed = parsePolicy(parse(block ?? ''));
       expect(parsed.ok ? [] : parsed.problems).toEqual([]);
     }
   });

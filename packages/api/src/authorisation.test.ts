@@ -113,6 +113,22 @@ const table: Readonly<Record<string, Row>> = {
   },
   'GET /v1/audit': { url: plain('/v1/audit'), expect: operating },
   'GET /v1/policy': { url: plain('/v1/policy'), expect: anyRole },
+  'PUT /v1/policy': {
+    url: plain('/v1/policy'),
+    body: () => ({}),
+    // Without If-Match nobody may, not even who may.
+    expect: [401, 403, 403, 403, 403, 400],
+  },
+  'GET /v1/policy/versions': { url: plain('/v1/policy/versions'), expect: operating },
+  'GET /v1/policy/versions/:version': { url: plain('/v1/policy/versions/1'), expect: operating },
+  'POST /v1/policy/rollback': {
+    url: plain('/v1/policy/rollback'),
+    body: () => ({ version: 1 }),
+    expect: [401, 403, 403, 403, 403, 400],
+  },
+  'GET /v1/quota': { url: plain('/v1/quota?project=a'), expect: looking },
+  'GET /v1/usage': { url: plain('/v1/usage?project=a'), expect: looking },
+  'GET /v1/schemas/policy.json': { url: plain('/v1/schemas/policy.json'), expect: everybody },
   'GET /v1/version': { url: plain('/v1/version'), expect: anyRole },
   'GET /v1/schemas/job-spec.json': { url: plain('/v1/schemas/job-spec.json'), expect: everybody },
   'GET /openapi.json': { url: plain('/openapi.json'), expect: everybody },
@@ -162,7 +178,7 @@ test('the table has every route that is served, and no other', () => {
 
 describe.each(Object.entries(table))('%s', (name, row) => {
   test.each(callers.map((kind, i) => [kind, row.expect[i]] as const))('%s gets %i', async (kind, status) => {
-    const method = name.split(' ')[0] as 'GET' | 'POST' | 'DELETE';
+    const method = name.split(' ')[0] as 'GET' | 'POST' | 'PUT' | 'DELETE';
     const given = await fixture();
     const token = tokens[kind];
     const answer = await world.ask(method, row.url(given), {

@@ -315,7 +315,7 @@ describe('every boundary', () => {
   ];
   const served = routes.filter(({ path }) => path !== '/v1/agents/connect');
 
-  test('takes any id and any query without breaking', async () => {
+  test('takes any id and any query without breaking', { timeout: 30_000 }, async () => {
     for (const { method, path, body } of served)
       for (const id of odd) {
         const url = path.replace(/:\w+/g, id);

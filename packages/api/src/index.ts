@@ -7,7 +7,7 @@ export {
   type RateLimit,
 } from './deps.ts';
 export { checkBind, isLoopback, readTls, readTlsCert, readTlsKey } from './listen.ts';
-export { jobSpecJsonSchema } from './meta.ts';
+export { jobSpecJsonSchema, policyJsonSchema } from './meta.ts';
 export { openapiDocument } from './routes.ts';
 export { mintSecret, secretHash } from './token-text.ts';
 export { ensureAdminToken } from './tokens.ts';

@@ -17,10 +17,11 @@ import * as z from 'zod';
 import { type Caller, sees } from './auth.ts';
 import { cursorParam, defaultLimit, flagParam, limitParam } from './check-input.ts';
 import type { Api } from './deps.ts';
+import { ifMatch } from './if-match.ts';
 import { committed, outcomeUnknown } from './outcome.ts';
 import { notFound, type RefusedError, refuse } from './problem.ts';
 import { withReasons } from './reasons.ts';
-import { type Answer, type Call, header, param, route, sequenceHeader } from './route.ts';
+import { type Answer, type Call, param, route, sequenceHeader } from './route.ts';
 import {
   checkSpec,
   isKey,
@@ -185,21 +186,6 @@ export const getJob = route({
 
 function etag(row: JobRow): string {
   return `"${row.version}"`;
-}
-
-const entityTag = /^(W\/)?"([\x21\x23-\x7e]*)"$/;
-
-/** The versions that If-Match names, for the store to look at under the job's lock; undefined when any will do. */
-function ifMatch(call: Call): readonly number[] | undefined {
-  const wanted = header(call, 'if-match');
-  if (wanted === null || wanted === '*') return undefined;
-  const tags = wanted.split(',').map((tag) => entityTag.exec(tag.trim()));
-  if (tags.includes(null))
-    throw refuse('bad-request', 'the header If-Match is not valid: send an ETag as it was given, or *');
-  // A weak tag never matches, and what is no number was never a version.
-  return tags.flatMap((tag) =>
-    tag && !tag[1] && /^[1-9]\d{0,14}$/.test(tag[2] ?? '') ? [Number(tag[2])] : [],
-  );
 }
 
 type Act = 'cancel' | 'hold' | 'release';

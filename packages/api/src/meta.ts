@@ -1,24 +1,10 @@
-// About the server itself: policy, version, and the documents that describe the API.
-import { jobSpecSchema } from '@muster/model';
+// About the server itself: version, and the documents that describe the API.
+import { jobSpecSchema, policySchema } from '@muster/model';
 import * as z from 'zod';
 import { route } from './route.ts';
-import { policySchema, versionSchema } from './view-schemas.ts';
+import { versionSchema } from './view-schemas.ts';
 
 const tag = 'server';
-
-const getPolicy = route({
-  id: 'getPolicy',
-  method: 'GET',
-  path: '/v1/policy',
-  tag,
-  summary: 'Tiers and defaults in force',
-  access: 'viewer',
-  answers: { 200: policySchema },
-  async handle(api) {
-    const { policyVersion, policy } = await api.tenancy.current();
-    return { body: { version: policyVersion, ...policy } };
-  },
-});
 
 const getVersion = route({
   id: 'getVersion',
@@ -60,6 +46,26 @@ const getJobSpecSchema = route({
   handle: async () => ({ body: jobSpecText(), headers: { 'cache-control': 'public, max-age=300' } }),
 });
 
+export function policyJsonSchema(): unknown {
+  return {
+    $id: 'urn:muster:policy:v1',
+    title: 'Muster policy',
+    ...z.toJSONSchema(policySchema, { io: 'input' }),
+  };
+}
+const policyText = once(policyJsonSchema);
+
+const getPolicySchema = route({
+  id: 'getPolicySchema',
+  method: 'GET',
+  path: '/v1/schemas/policy.json',
+  tag,
+  summary: 'JSON Schema of the policy, for editors',
+  access: 'public',
+  answers: { 200: z.unknown() },
+  handle: async () => ({ body: policyText(), headers: { 'cache-control': 'public, max-age=300' } }),
+});
+
 /** The document is made from the table that this route is part of, so the table hands it in. */
 export function openapiRoute(document: () => unknown) {
   const text = once(document);
@@ -75,4 +81,4 @@ export function openapiRoute(document: () => unknown) {
   });
 }
 
-export const metaRoutes = [getPolicy, getVersion, getJobSpecSchema];
+export const metaRoutes = [getVersion, getJobSpecSchema, getPolicySchema];

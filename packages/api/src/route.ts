@@ -31,7 +31,7 @@ export type AnswerSchema = z.ZodType | 'text/plain' | 'none';
 export interface Route {
   /** operationId in the document and action in the audit. */
   readonly id: string;
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly tag: string;
   readonly summary: string;

@@ -11,7 +11,9 @@ import { jobLogs } from './logs.ts';
 import { metaRoutes, openapiRoute } from './meta.ts';
 import { nodeRoutes } from './nodes.ts';
 import { openapiOf } from './openapi.ts';
+import { policyRoutes } from './policy.ts';
 import { projectRoutes } from './projects.ts';
+import { quotaRoutes } from './quota.ts';
 import { replay } from './replay.ts';
 import type { Route } from './route.ts';
 import { tokenRoutes } from './tokens.ts';
@@ -31,6 +33,8 @@ export const routes: readonly Route[] = [
   ...enrolmentRoutes,
   ...agentRoutes,
   ...projectRoutes,
+  ...policyRoutes,
+  ...quotaRoutes,
   ...tokenRoutes,
   ...auditRoutes,
   ...metaRoutes,

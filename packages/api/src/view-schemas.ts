@@ -7,15 +7,19 @@ import {
   type JobDetail,
   type JobView,
   jobSpecSchema,
+  type Ledger,
   type NodeView,
   type Page,
+  type PolicyView,
   type Problem,
   type ProjectView,
+  policySchema,
   type RunView,
   type SubmittedView,
   strikeCodes,
   type TaskView,
   type TokenView,
+  type UsageView,
   type VersionView,
   type WhyView,
 } from '@muster/model';
@@ -281,10 +285,50 @@ export const enrolmentSchema = z.object({ token: text, expiresAt: time });
 export const enrolledSchema = z.object({ node: text });
 export const thawedSchema = z.object({ cluster: text, frozen: z.literal(false) });
 export const versionSchema = view<VersionView>('Version', { version: text, commit: text, schema: whole });
-export const policySchema = z.object({
+name(policySchema, 'Policy');
+export const policyViewSchema = view<PolicyView>('PolicyVersion', {
   version: whole,
-  defaultTier: text,
-  tiers: z.array(z.object({ name: text, rank: whole, stopAfterMs: whole.nullable() })),
+  createdAt: time,
+  createdBy: text,
+  policy: policySchema,
+});
+const amount = whole.meta({ description: 'milli-cores, MiB or milli-devices' });
+export const ledgerSchema = view<Ledger>('Ledger', {
+  sequence: whole,
+  nowMs: whole,
+  policyVersion: whole,
+  healthy: z.record(text, amount).meta({ description: 'over nodes that are ready and not draining' }),
+  projects: z.array(z.object({ project: text, weightMilli: whole, share: whole, waiting: whole })),
+  lines: z.array(
+    z.object({
+      project: text,
+      key: text,
+      written: amount.nullable(),
+      guaranteed: amount.nullable(),
+      ceiling: amount.nullable(),
+      use: amount,
+      borrowed: amount,
+      lent: amount,
+      past: amount.nullable(),
+    }),
+  ),
+  loans: z.array(z.object({ key: text, from: text.nullable(), to: text, amount })),
+  users: z.array(z.object({ project: text, user: text, key: text, use: amount, ceiling: amount.nullable() })),
+});
+export const usageSchema = view<UsageView>('Usage', {
+  from: time,
+  until: time,
+  lines: z.array(
+    z.object({
+      project: text,
+      user: text,
+      tier: text,
+      key: text,
+      hours: z.number().meta({ description: 'cores, devices or GiB times hours' }),
+      runs: whole,
+      cost: z.number().nullable(),
+    }),
+  ),
 });
 export const healthSchema = z.object({ ok: z.literal(true) });
 export const readySchema = z.object({

@@ -11,15 +11,18 @@ import { holdCommand, releaseCommand } from './commands/hold.ts';
 import { loginCommand } from './commands/login.ts';
 import { logsCommand } from './commands/logs.ts';
 import { nodesCommand } from './commands/nodes.ts';
+import { policyCommand } from './commands/policy.ts';
 import { profilesCommand } from './commands/profiles.ts';
 import { projectsCommand } from './commands/projects.ts';
 import { psCommand } from './commands/ps.ts';
+import { quotaCommand } from './commands/quota.ts';
 import { replayCommand } from './commands/replay.ts';
 import { runCommand } from './commands/run.ts';
 import { showCommand } from './commands/show.ts';
 import { submitCommand } from './commands/submit.ts';
 import { thawCommand } from './commands/thaw.ts';
 import { tokensCommand } from './commands/tokens.ts';
+import { usageCommand } from './commands/usage.ts';
 import { versionCommand } from './commands/version.ts';
 import { waitCommand } from './commands/wait.ts';
 import { whatifCommand } from './commands/whatif.ts';
@@ -51,6 +54,7 @@ const groups: readonly ExtraCommands[] = [
     ],
   },
   { heading: 'Fleet', commands: [nodesCommand, drainCommand, undrainCommand, thawCommand, eventsCommand] },
+  { heading: 'Policy', commands: [policyCommand, quotaCommand, usageCommand] },
   { heading: 'Questions', commands: [whatifCommand, replayCommand] },
   {
     heading: 'Access',

@@ -1,5 +1,16 @@
-// Projects, tokens and what was done by whom.
-import type { AuditView, Page, Policy, ProjectView, Role, TokenView, VersionView } from '@muster/model';
+// Projects, policy, quota, tokens and what was done by whom.
+import type {
+  AuditView,
+  Ledger,
+  Page,
+  PolicyView,
+  ProjectView,
+  Role,
+  TokenView,
+  UsageView,
+  VersionView,
+} from '@muster/model';
+
 import type { Transport } from './transport.ts';
 
 export interface NewToken {
@@ -27,6 +38,8 @@ interface Paging {
   readonly cursor?: string | undefined;
 }
 
+const tag = (version: number) => ({ 'if-match': `"${version}"` });
+
 export function accessApi(transport: Transport) {
   return {
     projects: {
@@ -46,7 +59,27 @@ export function accessApi(transport: Transport) {
     },
     audit: (paging: Paging = {}): Promise<Page<AuditView>> =>
       transport.json({ path: '/v1/audit', query: { ...paging } }),
-    policy: (): Promise<Policy & { readonly version?: number }> => transport.json({ path: '/v1/policy' }),
+    policy: {
+      get: (): Promise<PolicyView> => transport.json({ path: '/v1/policy' }),
+      /** On top of the version it was made from; refused when there is a newer one. */
+      put: (policy: unknown, madeFrom: number): Promise<PolicyView> =>
+        transport.json({ method: 'PUT', path: '/v1/policy', body: policy, headers: tag(madeFrom) }),
+      versions: (paging: Paging = {}): Promise<Page<PolicyView>> =>
+        transport.json({ path: '/v1/policy/versions', query: { ...paging } }),
+      version: (version: number): Promise<PolicyView> =>
+        transport.json({ path: `/v1/policy/versions/${version}` }),
+      rollback: (version: number, madeFrom: number): Promise<PolicyView> =>
+        transport.json({
+          method: 'POST',
+          path: '/v1/policy/rollback',
+          body: { version },
+          headers: tag(madeFrom),
+        }),
+    },
+    quota: (project?: string): Promise<Ledger> => transport.json({ path: '/v1/quota', query: { project } }),
+    usage: (
+      period: { readonly project?: string; readonly since?: string; readonly until?: string } = {},
+    ): Promise<UsageView> => transport.json({ path: '/v1/usage', query: { ...period } }),
     whoami: (call: { readonly signal?: AbortSignal } = {}): Promise<WhoamiView> =>
       transport.json({ path: '/v1/whoami', ...call }),
     version: (

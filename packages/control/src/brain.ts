@@ -2,7 +2,7 @@
 // server leads, runs scheduling cycles. In production it lives in a worker thread with its own connection, so that no
 // decision blocks the API; the simulator calls it inline.
 import type { Engine, JobRequest, LoadEngine } from '@muster/engine';
-import type { JobId } from '@muster/model';
+import type { JobId, Ledger } from '@muster/model';
 import type { Store } from '@muster/store';
 import type { Explained } from './control-plane.ts';
 import { type CycleReport, catchUp, cycle, LogGap } from './cycle.ts';
@@ -31,6 +31,7 @@ export interface Brain {
   lead(epoch: number | null): void;
   explain(job: JobId, atLeast: number): Promise<Explained>;
   consider(request: JobRequest): Promise<Explained>;
+  ledger(atLeast: number): Promise<Ledger>;
   status(): BrainStatus;
   stop(): Promise<void>;
 }
@@ -124,6 +125,10 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
     async consider(request) {
       const nowMs = Math.max(lastNowMs, await store.nowMs());
       return { sequence: engine.sequence, verdict: engine.consider(request, nowMs) };
+    },
+    async ledger(atLeast) {
+      await reached(atLeast);
+      return engine.ledger(Math.max(lastNowMs, await store.nowMs()));
     },
     status: () => ({ sequence: engine.sequence, ...status, trouble: loop.trouble() }),
     async stop() {

@@ -1,11 +1,13 @@
 // The resources of the API, as its JSON and as the typed client returns them. Times are RFC 3339 strings here and
 // milliseconds everywhere inside. Every field is always present; null says "none".
+
 import type { JobId, NodeId, RunId, TokenId } from './ids.ts';
 import type { Device } from './inventory.ts';
 import type { JobSpec } from './job-spec.ts';
 import type { JobState } from './job-state.ts';
 import type { NodeState } from './node-state.ts';
 import type { JobResult, Reason, RunResult, TaskExit } from './outcome.ts';
+import type { PolicyInput } from './policy-schema.ts';
 import type { RunState } from './run-state.ts';
 import type { StrikeCode } from './strikes.ts';
 import type { TaskState } from './task-state.ts';
@@ -195,4 +197,30 @@ export interface VersionView {
   readonly version: string;
   readonly commit: string;
   readonly schema: number;
+}
+
+/** A version of the policy, as people write it. */
+export interface PolicyView {
+  readonly version: number;
+  readonly createdAt: string;
+  readonly createdBy: string;
+  readonly policy: PolicyInput;
+}
+
+/** What was used in a period, in units times hours: cores, devices, GiB. */
+export interface UsageLine {
+  readonly project: string;
+  readonly user: string;
+  readonly tier: string;
+  readonly key: string;
+  readonly hours: number;
+  readonly runs: number;
+  /** At the list prices of the policy in force and the tier's factor; null for what has no price of its own. */
+  readonly cost: number | null;
+}
+
+export interface UsageView {
+  readonly from: string;
+  readonly until: string;
+  readonly lines: readonly UsageLine[];
 }

@@ -61,6 +61,7 @@ export function playControl(store: Store): PlayedControl {
     read: async ({ offset }) => ({ offset, data: new Uint8Array(), size: offset, end: true }),
     explain: (_job, atLeast) => explained(atLeast),
     consider: async () => explained((await store.head()).sequence),
+    ledger: async () => loadEngine(await store.loadEngine()).ledger(await store.nowMs()),
     whatIf: questions.whatIf,
     replay: questions.replay,
     agents: {
@@ -87,7 +88,7 @@ export interface World {
   token(role: Role, project: string | null, options?: { expiresMs?: number; name?: string }): Promise<string>;
   project(path: string): Promise<void>;
   /** A request as a client makes it. */
-  ask(method: 'GET' | 'POST' | 'DELETE', url: string, options?: Ask): Promise<LightMyRequestResponse>;
+  ask(method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, options?: Ask): Promise<LightMyRequestResponse>;
   close(): Promise<void>;
 }
 

@@ -1,10 +1,10 @@
 // The brain seen from the main thread: the same interface, answered over messages by brain-worker.ts.
 import { Worker } from 'node:worker_threads';
-import { OperationalError, type ProblemCode } from '@muster/model';
+import { type Ledger, OperationalError, type ProblemCode } from '@muster/model';
 import type { Brain, BrainStatus } from '../brain.ts';
 import type { Explained } from '../control-plane.ts';
 import type { Log } from '../world.ts';
-import type { BrainWorkerData, FromBrain, ToBrain } from './brain-protocol.ts';
+import type { BrainAnswer, BrainWorkerData, FromBrain, ToBrain } from './brain-protocol.ts';
 
 export interface BrainThreadOptions {
   readonly databaseUrl: string;
@@ -13,7 +13,10 @@ export interface BrainThreadOptions {
   readonly onBug: (error: unknown) => void;
 }
 
-type Pending = { readonly resolve: (explained: Explained) => void; readonly reject: (error: Error) => void };
+interface Pending {
+  readonly resolve: (answer: BrainAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
 
 export async function startBrainThread({ databaseUrl, log, onBug }: BrainThreadOptions): Promise<Brain> {
   const workerData: BrainWorkerData = { databaseUrl };
@@ -48,7 +51,7 @@ export async function startBrainThread({ databaseUrl, log, onBug }: BrainThreadO
         onBug(new Error(`the engine thread met a bug: ${message.stack}`));
         return;
       case 'answer':
-        take(message.id)?.resolve(message.explained);
+        take(message.id)?.resolve(message.answer);
         return;
       case 'failed':
         take(message.id)?.reject(new OperationalError(message.code as ProblemCode, message.message));
@@ -62,10 +65,11 @@ export async function startBrainThread({ databaseUrl, log, onBug }: BrainThreadO
     return found;
   }
 
-  function ask(message: (id: number) => ToBrain): Promise<Explained> {
+  function ask<T extends BrainAnswer>(message: (id: number) => ToBrain): Promise<T> {
     const id = nextId++;
     return new Promise((resolve, reject) => {
-      pending.set(id, { resolve, reject });
+      // The answer is of the kind that was asked for.
+      pending.set(id, { resolve: (answer) => resolve(answer as T), reject });
       worker.postMessage(message(id));
     });
   }
@@ -81,8 +85,9 @@ export async function startBrainThread({ databaseUrl, log, onBug }: BrainThreadO
 
   return {
     lead: (epoch) => tell({ type: 'lead', epoch }),
-    explain: (job, atLeast) => ask((id) => ({ type: 'explain', id, job, atLeast })),
-    consider: (request) => ask((id) => ({ type: 'consider', id, request })),
+    explain: (job, atLeast) => ask<Explained>((id) => ({ type: 'explain', id, job, atLeast })),
+    consider: (request) => ask<Explained>((id) => ({ type: 'consider', id, request })),
+    ledger: (atLeast) => ask<Ledger>((id) => ({ type: 'ledger', id, atLeast })),
     status: () => status,
     async stop() {
       stopping = true;

@@ -4,9 +4,8 @@ import { loadEngine } from '@muster/engine';
 import { invariant, OperationalError } from '@muster/model';
 import { openStore } from '@muster/store';
 import { startBrain } from '../brain.ts';
-import type { Explained } from '../control-plane.ts';
 import type { Log } from '../world.ts';
-import type { BrainWorkerData, FromBrain, ToBrain } from './brain-protocol.ts';
+import type { BrainAnswer, BrainWorkerData, FromBrain, ToBrain } from './brain-protocol.ts';
 import { realWorld } from './real-world.ts';
 
 const port = parentPort;
@@ -28,9 +27,9 @@ const store = await openStore({ url: databaseUrl });
 const brain = await startBrain({ world: realWorld(log), store, load: loadEngine, onBug });
 const statusTimer = setInterval(() => tell({ type: 'status', status: brain.status() }), statusEveryMs);
 
-function answer(id: number, explained: Promise<Explained>): void {
-  explained.then(
-    (value) => tell({ type: 'answer', id, explained: value }),
+function answer(id: number, asked: Promise<BrainAnswer>): void {
+  asked.then(
+    (value) => tell({ type: 'answer', id, answer: value }),
     (error: unknown) => {
       if (error instanceof OperationalError)
         tell({ type: 'failed', id, code: error.code, message: error.message });
@@ -47,6 +46,8 @@ port.on('message', (message: ToBrain) => {
       return answer(message.id, brain.explain(message.job, message.atLeast));
     case 'consider':
       return answer(message.id, brain.consider(message.request));
+    case 'ledger':
+      return answer(message.id, brain.ledger(message.atLeast));
     case 'stop':
       return void stop();
   }

@@ -61,6 +61,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
     server,
     explain: (job, atLeast) => brain.explain(job, atLeast),
     consider: (request) => brain.consider(request),
+    ledger: (atLeast) => brain.ledger(atLeast),
     whatIf: (question, atLeast) => questions.whatIf(question, atLeast),
     replay: (request, progress, signal) => questions.replay(request, progress, signal),
     agents: {

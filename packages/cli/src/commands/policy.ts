@@ -1,0 +1,143 @@
+// muster policy: what is in force, how it came about, and putting another one in force. `apply` first asks what it would do.
+import { type PolicyView, parsePolicy, policyDocument, type WhatIfView } from '@muster/model';
+import { Command } from 'commander';
+import { stringify } from 'yaml';
+import type { Cli } from '../cli.ts';
+import { CliFailure, usage } from '../failure.ts';
+import { differences } from '../text/differences.ts';
+import { ago } from '../text/time.ts';
+import { readDocument } from './whatif.ts';
+
+export function policyCommand(cli: Cli): Command {
+  return new Command('policy')
+    .summary('tiers, quotas and how they are weighed: look, compare, change, go back')
+    .description('Look at the policy in force, compare it with a file, put another one in force, or go back.')
+    .addCommand(getCommand(cli))
+    .addCommand(diffCommand(cli))
+    .addCommand(applyCommand(cli))
+    .addCommand(historyCommand(cli))
+    .addCommand(rollbackCommand(cli));
+}
+
+const asYaml = (policy: unknown): string => stringify(policy, { aliasDuplicateObjects: false });
+
+function getCommand(cli: Cli): Command {
+  return new Command('get')
+    .description('The policy in force, or an earlier version, as a file that "apply" takes.')
+    .option('--version <n>', 'this version')
+    .action(
+      cli.act(async ({ version }: { version?: string }) => {
+        const found = await versionNamed(cli, version);
+        cli.show(found, () => {
+          cli.line(`# version ${found.version}, ${ago(found.createdAt, cli.nowMs)} by ${found.createdBy}`);
+          cli.terminal.stdout.write(asYaml(found.policy));
+        });
+      }),
+    );
+}
+
+function versionNamed(cli: Cli, text: string | undefined): Promise<PolicyView> {
+  if (text === undefined) return cli.client().policy.get();
+  return cli.client().policy.version(versionOf(text));
+}
+
+function versionOf(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw usage(`"${text}" is not a version; write a number such as 3`);
+  return Number(text);
+}
+
+interface Change {
+  readonly now: PolicyView;
+  /** As it is written. */
+  readonly wanted: unknown;
+  readonly lines: readonly string[];
+}
+
+/** What a file leaves out has its default, so it is compared when it is whole. */
+async function changes(cli: Cli, file: string): Promise<Change> {
+  const [now, wanted] = await Promise.all([cli.client().policy.get(), readDocument(cli, file)]);
+  const parsed = parsePolicy(wanted ?? {});
+  if (!parsed.ok) {
+    const told = parsed.problems.slice(0, 20).map(({ path, message }) => `${file}: ${path} ${message}`);
+    throw usage(told.join('\nmuster: '));
+  }
+  return { now, wanted: wanted ?? {}, lines: differences(now.policy, policyDocument(parsed.policy)) };
+}
+
+function diffCommand(cli: Cli): Command {
+  return new Command('diff')
+    .description('What a file says otherwise than the policy in force.')
+    .requiredOption('-f, --file <file>', 'YAML or JSON; "-" is stdin')
+    .action(
+      cli.act(async ({ file }: { file: string }) => {
+        const { now, lines } = await changes(cli, file);
+        cli.show({ version: now.version, differences: lines }, () => {
+          if (lines.length === 0) cli.line(`the same as version ${now.version}`);
+          for (const line of lines) cli.line(line);
+        });
+      }),
+    );
+}
+
+function applyCommand(cli: Cli): Command {
+  return new Command('apply')
+    .description(
+      'Put the policy of a file in force. First says what would change and whom it would preempt; when somebody would be\n' +
+        'preempted or stopped it goes on only with --yes.',
+    )
+    .requiredOption('-f, --file <file>', 'YAML or JSON; "-" is stdin')
+    .option('--yes', 'even if jobs are preempted')
+    .option('--dry-run', 'say what would happen and stop there')
+    .action(
+      cli.act(async (flags: { file: string; yes?: boolean; dryRun?: boolean }) => {
+        const { now, wanted, lines } = await changes(cli, flags.file);
+        const consequences = await cli.client().whatIf({ policy: wanted });
+        cli.note(`version ${now.version} is in force; ${lines.length} differences`);
+        for (const line of lines) cli.note(`  ${line}`);
+        const hit = tellConsequences(cli, consequences);
+        if (flags.dryRun) return;
+        if (hit > 0 && !flags.yes)
+          throw new CliFailure(`${hit} jobs would be stopped; nothing was changed. Say --yes to go on`);
+        const made = await cli.client().policy.put(wanted, now.version);
+        cli.show(made, () => cli.line(`version ${made.version} is in force`));
+      }),
+    );
+}
+
+/** Says it on stderr, and how many jobs would lose their place. */
+function tellConsequences(cli: Cli, { starts, preempts, stops }: WhatIfView): number {
+  cli.note(`${starts.count} jobs would start, ${preempts.count} would be preempted`);
+  for (const { name, project, run } of preempts.items) cli.note(`  preempts ${name} (${project}), ${run}`);
+  return preempts.count + stops.count;
+}
+
+function historyCommand(cli: Cli): Command {
+  return new Command('history').description('The versions of the policy, newest first.').action(
+    cli.act(async () => {
+      const page = await cli.client().policy.versions({ limit: 100 });
+      cli.show(page, () =>
+        cli.table<PolicyView>(
+          [
+            { title: 'VERSION', cell: ({ version }) => String(version), importance: 100, fixed: true },
+            { title: 'MADE', cell: ({ createdAt }) => ago(createdAt, cli.nowMs), importance: 80 },
+            { title: 'BY', cell: ({ createdBy }) => createdBy, importance: 60, least: 8 },
+          ],
+          page.items,
+        ),
+      );
+    }),
+  );
+}
+
+function rollbackCommand(cli: Cli): Command {
+  return new Command('rollback')
+    .description('Put an earlier version in force again, as a new version.')
+    .argument('<version>', 'the version to go back to')
+    .action(
+      cli.act(async (text: string) => {
+        const { version } = await cli.client().policy.get();
+        const made = await cli.client().policy.rollback(versionOf(text), version);
+        cli.show(made, () => cli.line(`version ${made.version} is in force, with what version ${text} said`));
+      }),
+    );
+}
