@@ -27,6 +27,11 @@ test('without arguments the help is the answer', async () => {
 test.each([
   [['sumbit'], 2, `unknown command 'sumbit'; did you mean "submit"? see: muster --help`],
   [['ps', '--wacth'], 2, `unknown option '--wacth'; did you mean "--watch"? see: muster ps --help`],
+  [
+    ['tokens', 'revoke', 'mst_abc'],
+    2,
+    'that is the text of a token, and was not sent; give its id, tok_..., as "muster tokens" lists it',
+  ],
   [['tokens', 'revok', 'x'], 2, `unknown command 'revok'; did you mean "revoke"? see: muster tokens --help`],
   [
     ['ps', '-o', 'xml'],

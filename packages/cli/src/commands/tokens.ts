@@ -2,6 +2,7 @@
 import type { Role, TokenView } from '@muster/model';
 import { Command, Option } from 'commander';
 import type { Cli } from '../cli.ts';
+import { usage } from '../failure.ts';
 import { clean } from '../text/clean.ts';
 import { ago } from '../text/time.ts';
 
@@ -30,6 +31,11 @@ export function tokensCommand(cli: Cli): Command {
         .argument('<id>', 'its id, tok_…')
         .action(
           cli.act(async (id: string) => {
+            // Asked before anything is sent: the text of a token has no business in a URL.
+            if (!id.startsWith('tok_'))
+              throw usage(
+                `${/^ms[ter]_/.test(id) ? 'that is the text of a token, and was not sent' : `"${clean(id)}" is no token's id`}; give its id, tok_..., as "muster tokens" lists it`,
+              );
             const token = await cli.client().tokens.revoke(id);
             cli.show(token, () => cli.line(`${token.id} (${clean(token.name)}) is revoked`));
           }),
