@@ -12,6 +12,7 @@ import { serverUrl } from './enrol.ts';
 import { keepHouse } from './housekeeping.ts';
 import { type Identity, readIdentity, signHello } from './identity.ts';
 import { type AgentOptions, defaultKeepOutput } from './options.ts';
+import { stopAll } from './removal.ts';
 import { Reports } from './reports.ts';
 import { removeOld } from './retention.ts';
 import { Session, type SessionDeps } from './session.ts';
@@ -145,7 +146,9 @@ class Agent {
       while (!this.#stopping.signal.aborted) {
         await this.#connectOnce();
         if (this.#removed) {
-          this.#options.log.error({}, `an operator removed node ${this.#identity.name}: its agent ends`);
+          const { log } = this.#options;
+          log.error({}, `an operator removed node ${this.#identity.name}`);
+          await stopAll({ link: this.#link, book: this.#book, log, signal: this.#stopping.signal });
           return 'removed';
         }
         if (this.#stopping.signal.aborted) break;

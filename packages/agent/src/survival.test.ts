@@ -61,6 +61,27 @@ describe('when the agent is killed', () => {
   });
 });
 
+it('an agent whose node was removed while it was dead stops what still runs there, and then ends', async () => {
+  const { server } = world;
+  const dead = await world.process();
+  const trap = `trap 'echo termed >> ends; exit 0' TERM; echo set; while :; do sleep 0.02; done`;
+  const start = startOf(shell(trap), { stopAfterMs: null });
+  await server.start(start);
+  await until('the trap is set', async () => (await server.read(start.run)).text.includes('set'));
+  dead.kill('SIGKILL');
+  await until('the agent is dead', () => dead.signalCode !== null);
+  server.removed = true;
+  const agent = await world.agent();
+  expect(await agent.done).toBe('removed');
+  expect(await pidsOf(`${start.run}.0`)).toEqual([]);
+  expect(readFileSync(join(scratchOf(start.run), 'ends'), 'utf8')).toBe('termed\n');
+  expect(world.log.join('\n')).toContain(`because the node was removed: ${start.run}`);
+  server.removed = false;
+  await world.agent();
+  await server.welcomed(2);
+  expect(server.all('hello').at(-1)?.tasks).toEqual([]);
+});
+
 describe('when nobody renews', () => {
   it('the supervisor ends the job of a frozen agent inside the deadline, the signal first', async () => {
     const { server } = world;

@@ -51,7 +51,7 @@ const readAnswerWithinMs = 10_000;
 /** An agent that does not read for this much is gone, whatever TCP says. */
 const maxBufferedBytes = 64 * 1024 * 1024;
 
-const takenOver = 'another connection of this node has taken over';
+const takenOver = 'another connection of this node has taken over, or the node was removed';
 
 /** Why a hello was refused, for the log of the agent's machine. */
 const refusalText: Readonly<Record<HelloRefusal, string>> = {
