@@ -32,7 +32,7 @@ export function readCaFile(path: string): string {
   try {
     text = readFileSync(path, 'utf8');
   } catch (cause) {
-    throw new OperationalError('unavailable', `the certificate file ${path} cannot be read`, { cause });
+    throw new OperationalError('invalid-field', `the certificate file ${path} cannot be read`, { cause });
   }
   try {
     // A context is made of anything; what cannot be read is left out of it without a word.

@@ -16,7 +16,10 @@ export const exitCodeTable: readonly (readonly [code: string, meaning: string])[
     '1',
     'refused or failed: the server said no, or a file is not a valid job; for replay: a decision came out otherwise',
   ],
-  ['2', 'the command line is wrong, a file cannot be read, or no server is configured'],
+  [
+    '2',
+    'the command line is wrong, a file cannot be read, or no server is configured; for agent: the server does not take its token or name',
+  ],
   ['3', 'the server cannot be reached, or it is not known whether the request took effect'],
   ['4', 'agent: an operator removed this node, and no new token brings it back'],
   ['130', 'Ctrl-C'],

@@ -89,6 +89,33 @@ test.each([
   expect(await ended).toEqual([2, null]);
 });
 
+const enrolling = (...more: string[]) =>
+  start('agent', '--dir', join(home, 'agent'), '--token', 'mse_x', '--name', 'n1', ...more);
+
+test.each([
+  [['--server', 'ftp://x'], 2, 'must begin with http:// or https://'],
+  [['--server', 'https://127.0.0.1:1', '--ca-file', '/no/such/file'], 2, '/no/such/file cannot be read'],
+  [['--server', 'http://127.0.0.1:1'], 3, 'cannot reach http://127.0.0.1:1'],
+])('an agent that starts with %j ends with %i', async (args, code, message) => {
+  const { stderr, ended } = enrolling(...args);
+  expect(await stderr).toContain(message);
+  expect(await ended).toEqual([code, null]);
+});
+
+test('an agent that waits for its enrolment ends at the first Ctrl-C', async () => {
+  const silent = createServer();
+  await new Promise<void>((resolve) => void silent.listen(0, '127.0.0.1', resolve));
+  const asked = once(silent, 'connection');
+  const { child, ended } = enrolling(
+    '--server',
+    `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+  );
+  await asked;
+  child.kill('SIGINT');
+  expect(await ended).toEqual([130, null]);
+  silent.close();
+});
+
 describe('a configuration that is wrong refuses the start, by file, line and key', () => {
   const listening = createServer();
   const pem = (): string => {

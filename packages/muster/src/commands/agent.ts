@@ -33,19 +33,44 @@ export async function agent(cli: Cli, flags: AgentFlags): Promise<void> {
   const stopped = untilStopped(cli, 'muster: stopping at once');
   let running: AgentHandle | null = null;
   process.on('SIGHUP', () => void running?.recheck());
-  let known = await enrolled(cli, flags, dir, log);
+  const left = stopped.then((signal): never => {
+    throw new CliFailure(`${signal} before the node was enrolled`, exit.interrupted);
+  });
+  // While the agent runs nobody waits for it.
+  left.catch(() => {});
+  let known = await Promise.race([left, enrolled(cli, flags, dir, log)]).catch(told);
   for (;;) {
-    running = await runAgent({ ...options, server: known.server });
+    running = await runAgent({ ...options, server: known.server }).catch(told);
     log.info({ node: known.node, name: known.name, server: known.server }, 'the agent runs');
     const end = await Promise.race([stopped, running.done]);
     if (end !== 'removed') {
       log.info({ signal: end }, 'stopping; tasks go on under their supervisor');
       return running.stop();
     }
-    known = await enrolledAgain(cli, flags, dir, known);
+    known = await Promise.race([left, enrolledAgain(cli, flags, dir, known)]).catch(told);
     log.info({ node: known.node, name: known.name }, 'enrolled again, as a new node, with the new token');
   }
 }
+
+/** A start that fails the same way every time is not worth another one, and says so with its exit code; a server that is away is. */
+function told(error: unknown): never {
+  if (!(error instanceof OperationalError)) throw error;
+  const code = wrongHere.has(error.code)
+    ? exit.usage
+    : error.code === 'unavailable'
+      ? exit.unknown
+      : exit.failed;
+  throw new CliFailure(error.message, code, { cause: error });
+}
+
+/** A flag, a file, or what they name: the token and the name that the server does not take. */
+const wrongHere: ReadonlySet<string> = new Set([
+  'invalid-field',
+  'unauthenticated',
+  'already-exists',
+  'bad-request',
+  'not-found',
+]);
 
 async function enrolled(cli: Cli, flags: AgentFlags, dir: string, log: Logger): Promise<Identity> {
   const before = identityIn(dir);
