@@ -3,7 +3,6 @@
 import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Observation, StopCommand } from '@muster/model';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { shell, startOf } from './testing/fake-server.ts';
@@ -87,7 +86,7 @@ it('the example of the guide saves when asked and goes on from there', async () 
   chmodSync(dir, 0o777);
   const example = join(dir, 'checkpoint.py');
   copyFileSync(
-    fileURLToPath(new URL('../../../docs/guide/examples/checkpoint.py', import.meta.url)),
+    join(import.meta.dirname, '..', '..', '..', 'docs', 'guide', 'examples', 'checkpoint.py'),
     example,
   );
   const attempt = (goal: number) => running(`export CHECKPOINT_DIR=${dir}; exec python3 ${example} ${goal}`);

@@ -13,6 +13,8 @@ interface Piece {
   readonly keys: readonly string[];
   readonly shared: Readonly<Record<string, readonly unknown[]>>;
   readonly rows: readonly (readonly unknown[])[];
+  /** Row and key of members that a row has not, which is something else than null. */
+  readonly absent: readonly (readonly [number, number])[];
 }
 
 const form = 'muster-snapshot-1';
@@ -37,15 +39,20 @@ function encode(table: Table, rows: readonly Row[]): Piece {
   for (const row of rows) for (const key in row) found.add(key);
   const keys = [...found];
   const pools = keys.map((key) => (sharedKeys[table].includes(key) ? new Pool() : null));
-  const values = rows.map((row) =>
+  const absent: [number, number][] = [];
+  const values = rows.map((row, r) =>
     keys.map((key, i) => {
-      const pool = pools[i];
-      return pool ? pool.numberOf(row[key]) : (row[key] ?? null);
+      const value = row[key];
+      if (value === undefined) {
+        absent.push([r, i]);
+        return null;
+      }
+      return pools[i] ? pools[i].numberOf(value) : value;
     }),
   );
   const shared: Record<string, readonly unknown[]> = {};
   for (const [i, pool] of pools.entries()) if (pool) shared[keys[i]!] = pool.values;
-  return { table, keys, shared, rows: values };
+  return { table, keys, shared, rows: values, absent };
 }
 
 class Pool {
@@ -81,7 +88,8 @@ export class RowsReader {
       this.#head = head;
       return;
     }
-    const { table, keys, shared, rows } = piece;
+    const { table, keys, shared, rows, absent } = piece;
+    const first = this.#tables[table].length;
     for (const values of rows) {
       const row: Record<string, unknown> = {};
       for (const [i, key] of keys.entries()) {
@@ -90,6 +98,7 @@ export class RowsReader {
       }
       this.#tables[table].push(row);
     }
+    for (const [r, i] of absent) delete (this.#tables[table][first + r] as Record<string, unknown>)[keys[i]!];
   }
 
   rows(): EngineRows {
