@@ -4,6 +4,7 @@ import type {
   EngineRows,
   EntryFacts,
   EventBody,
+  Explanation,
   JobDemand,
   JobId,
   Ledger,
@@ -21,10 +22,13 @@ export interface Engine {
   apply(event: LogEvent): void;
   /** The plan says the time it was made for, which never goes back: the latest this engine was asked about. */
   decide(nowMs: number): Plan;
-  /** The full answer for one job, counts computed now; null for a job the engine does not know (ended or never seen). */
-  explain(job: JobId, nowMs: number): Verdict | null;
+  /** The whole answer for one job: why it waits, who is ahead, and what would start it now, each tried; null for a job the
+   * engine does not know (ended or never seen). Bounded in steps. */
+  explain(job: JobId, nowMs: number): Explanation | null;
+  /** Its verdict alone, counts computed now. */
+  verdict(job: JobId, nowMs: number): Verdict | null;
   /** What a job like this would be told if it were submitted now; changes nothing. */
-  consider(request: JobRequest, nowMs: number): Verdict;
+  consider(request: JobRequest, nowMs: number): Explanation;
   /** Every kind of place where a request could run, with the terms of its score, best first; changes nothing. */
   score(demand: JobDemand): ScoreRow[];
   /** What these events would change in what is decided next; changes nothing. Bounded in cycles, not in time. */

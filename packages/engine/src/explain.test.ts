@@ -8,8 +8,8 @@ describe('explain', () => {
     const world = new World(loadEngine, node('a'));
     world.submit(job(1, oneTask(1)));
     world.finish(world.cycle().units[0]!.run);
-    expect(world.engine.explain(jobId(1), 0)).toBeNull();
-    expect(world.engine.explain(jobId(2), 0)).toBeNull();
+    expect(world.engine.verdict(jobId(1), 0)).toBeNull();
+    expect(world.engine.verdict(jobId(2), 0)).toBeNull();
   });
 
   test('says who holds a job, until when one is delayed, and where one runs', () => {
@@ -18,7 +18,7 @@ describe('explain', () => {
     world.submit(job(2, oneTask(1)), true);
     const [unit] = world.cycle().units;
     world.running(unit!.run);
-    const why = (n: number) => world.engine.explain(jobId(n), world.nowMs);
+    const why = (n: number) => world.engine.verdict(jobId(n), world.nowMs);
     expect(why(1)).toEqual({ kind: 'placed', nodes: [nodeId('a')] });
     expect(why(2)).toEqual({ kind: 'waits', reasons: [{ code: 'held', by: 'ada' }] });
     world.requeue(unit!.run, 250);
@@ -33,7 +33,7 @@ describe('explain', () => {
     world.submit(job(2, oneTask(4)));
     world.submit(job(3, oneTask(4)));
     world.submit(job(4, oneTask(1), { tier: 'spot' }));
-    const why = (n: number) => world.engine.explain(jobId(n), 0);
+    const why = (n: number) => world.engine.verdict(jobId(n), 0);
     expect(why(1)).toEqual({ kind: 'placed', nodes: [nodeId('a')] });
     expect(why(2)).toEqual({ kind: 'waits', reasons: [{ code: 'behind', ahead: 1 }] });
     expect(why(3)).toEqual({ kind: 'waits', reasons: [{ code: 'behind', ahead: 2 }] });
@@ -46,7 +46,7 @@ describe('explain', () => {
     world.cycle();
     world.cycle();
     world.drain(nodeId('b'), true);
-    expect(world.engine.explain(jobId(3), 0)).toMatchObject({
+    expect(world.engine.verdict(jobId(3), 0)).toMatchObject({
       reasons: [
         {
           nodes: 2,
@@ -65,13 +65,13 @@ describe('consider', () => {
 
   test('says where a job would start, or who is ahead of it', () => {
     const world = new World(loadEngine, node('a'));
-    expect(world.engine.consider(request, 0)).toEqual({ kind: 'placed', nodes: [nodeId('a')] });
+    expect(world.engine.consider(request, 0).verdict).toEqual({ kind: 'placed', nodes: [nodeId('a')] });
     world.submit(job(1, oneTask(1)));
-    expect(world.engine.consider(request, 0)).toEqual({
+    expect(world.engine.consider(request, 0).verdict).toEqual({
       kind: 'waits',
       reasons: [{ code: 'behind', ahead: 1 }],
     });
-    expect(world.engine.consider({ ...request, tier: 'critical' }, 0).kind).toBe('placed');
+    expect(world.engine.consider({ ...request, tier: 'critical' }, 0).verdict.kind).toBe('placed');
   });
 
   test('leaves no trace', () => {

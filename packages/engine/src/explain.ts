@@ -1,19 +1,70 @@
-// Answers to questions: the whole verdict of one job, and what a job would be told if it were submitted now. Both walk the
-// queue as `decide` would, stop at the job in question, and leave everything as it was.
-import { type JobId, type NodeId, type OverCeiling, runId, type Verdict } from '@muster/model';
+// Answers to questions: the verdict of one job and what would start it now, and what a job would be told if it were submitted
+// now. They walk the queue as `decide` would, stop at the job in question, and leave everything as it was.
+import {
+  type Explanation,
+  type JobId,
+  type NodeId,
+  type OverCeiling,
+  onlyVerdict,
+  runId,
+  type Verdict,
+} from '@muster/model';
+import { aheadOf } from './ahead.ts';
 import { factsOf } from './apply.ts';
 import type { JobRequest } from './engine.ts';
 import { slotsOf } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { allOver } from './gates.ts';
+import { helpfulChanges } from './helpful-changes.ts';
+import { helpfulEnds } from './helpful-ends.ts';
 import { failureCount, held, placed } from './jobs.ts';
 import type { Placement } from './ledger.ts';
 import { behindReason, bringUp, ceilingReason } from './make-plan.ts';
-import { undoPass, walk } from './pass.ts';
+import type { Ask } from './resource-keys.ts';
+import { roomReport } from './room-report.ts';
+import { isGreedy } from './shape.ts';
+import { Steps, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
+import { supposeTrying } from './suppose.ts';
 import { fitsNow, whyNot } from './verdict.ts';
 
-export function explain(state: State, id: JobId, nowMs: number): Verdict | null {
+/** Steps for changes of the job and of ceilings, and for ends of runs: together a few dozen milliseconds. */
+const changeSteps = 40_000;
+const endSteps = 20_000;
+
+export function explain(state: State, id: JobId, nowMs: number): Explanation | null {
+  const verdict = verdictOf(state, id, nowMs);
+  if (verdict === null) return null;
+  const job = state.jobs.slotOf(id);
+  return state.queue.stands(job) ? whole(state, job, verdict) : onlyVerdict(verdict);
+}
+
+function whole(state: State, job: number, verdict: Verdict): Explanation {
+  if (verdict.kind === 'placed') return { ...onlyVerdict(verdict), ahead: aheadOf(state, job) };
+  const { fleets, queue } = state;
+  const { shape } = queue.entryOf(job).lane;
+  const noRoom = verdict.reasons.find((reason) => reason.code === 'no-room');
+  const roomFor = noRoom && shape.groups.length === 1 ? noRoom.tasksFit : null;
+  // With one group, one alternative and no places, so many tasks more have to find room.
+  const plain = noRoom && shape.combinations.length === 1 && !isGreedy(shape);
+  const putBack = supposeTrying(state);
+  const tried = new Steps(changeSteps);
+  const changes = helpfulChanges(state, job, roomFor, tried);
+  const triedEnds = new Steps(endSteps);
+  const ends = helpfulEnds(state, job, plain ? noRoom.tasks - noRoom.tasksFit : 0, triedEnds);
+  putBack();
+  return {
+    verdict,
+    ahead: aheadOf(state, job),
+    room: noRoom ? roomReport(fleets.live, shape) : null,
+    changes,
+    ends,
+    complete: !tried.ranOut && !triedEnds.ranOut,
+  };
+}
+
+/** The verdict alone. */
+export function verdictOf(state: State, id: JobId, nowMs: number): Verdict | null {
   const { jobs } = state;
   const job = jobs.slots.get(id);
   if (job === undefined) return null;
@@ -47,20 +98,17 @@ function whyWaits(state: State, job: number): Verdict {
   // A blocked shape does not fit, whoever else is served first.
   const fits = shape.blocked === null && fitsNow(fleets, shape);
   if (over.length > 0 || !fits) return together(over, fits ? null : whyNot(fleets, shape).verdict);
-  let reached = false;
+  let ask: Ask | undefined;
+  let verdict: Verdict | null = null;
   // What was tried in vain is tried again for the answer.
   if (shape.stalled) queue.open.add(shape);
-  const pass = walk(state, (next, { failed, over: out }) => {
-    if (reached || failed.has(shape) || out.has(lane)) return true;
-    reached = next === job;
-    return false;
+  walkTo(state, job, null, (pass) => {
+    const last = pass.placed.at(-1);
+    if (last?.job === job) verdict = placedOn(fleets.live, last.placement);
+    ask = pass.over.get(lane);
   });
-  const last = pass.placed.at(-1);
-  const verdict = last?.job === job ? placedOn(fleets.live, last.placement) : null;
-  undoPass(state, pass);
   if (shape.stalled) queue.open.delete(shape);
   if (verdict) return verdict;
-  const ask = pass.over.get(lane);
   const late = ask ? allOver(projects, project, user, ask) : [];
   return late.length > 0 ? ceilingReason(late).verdict : behindReason(state, job).verdict;
 }
@@ -77,15 +125,15 @@ function together(over: readonly OverCeiling[], noRoom: Verdict | null): Verdict
 const considered = 'job_considered' as JobId;
 
 /** Puts such a job in line, looks, and takes it out again. */
-export function consider(state: State, request: JobRequest, nowMs: number): Verdict {
+export function consider(state: State, request: JobRequest, nowMs: number): Explanation {
   const { jobs, queue } = state;
   bringUp(state, nowMs);
   const job = jobs.add(considered, state.sequence + 1, state.clockMs);
   queue.enter(job, factsOf(request), request.demand);
   queue.queue(job, state.clockMs);
-  const verdict = whyWaits(state, job);
+  const explanation = whole(state, job, whyWaits(state, job));
   queue.leave(job);
-  return verdict;
+  return explanation;
 }
 
 function placedOn(fleet: Fleet, placement: Placement): Verdict {

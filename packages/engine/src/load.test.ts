@@ -14,7 +14,7 @@ describe('the engine', () => {
         '\n',
       ),
     );
-    expect(world.engine.explain(jobId(1), 0)).toEqual({ kind: 'placed', nodes: [nodeId('a')] });
+    expect(world.engine.verdict(jobId(1), 0)).toEqual({ kind: 'placed', nodes: [nodeId('a')] });
     expect(world.rebuilt().stateHash()).toBe(world.engine.stateHash());
   });
 

@@ -1,8 +1,18 @@
 // How an engine is made: from rows read in one snapshot, by the same steps that events take. Rebuilt = live.
-import type { EngineRows, JobDemand, JobId, Ledger, LogEvent, Plan, Verdict, WhatIf } from '@muster/model';
+import type {
+  EngineRows,
+  Explanation,
+  JobDemand,
+  JobId,
+  Ledger,
+  LogEvent,
+  Plan,
+  Verdict,
+  WhatIf,
+} from '@muster/model';
 import { apply, factsOf } from './apply.ts';
 import type { Engine, JobRequest } from './engine.ts';
-import { consider, explain } from './explain.ts';
+import { consider, explain, verdictOf } from './explain.ts';
 import { held, placed } from './jobs.ts';
 import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
@@ -57,9 +67,10 @@ function engineOf(state: State): Engine {
     },
     apply: (event: LogEvent): void => apply(state, event),
     decide: (nowMs: number): Plan => decide(state, nowMs),
-    explain: (job: JobId, nowMs: number): Verdict | null => explain(state, job, nowMs),
+    explain: (job: JobId, nowMs: number): Explanation | null => explain(state, job, nowMs),
+    verdict: (job: JobId, nowMs: number): Verdict | null => verdictOf(state, job, nowMs),
     score: (demand: JobDemand): ScoreRow[] => scoreTable(state, demand),
-    consider: (request: JobRequest, nowMs: number): Verdict => consider(state, request, nowMs),
+    consider: (request: JobRequest, nowMs: number): Explanation => consider(state, request, nowMs),
     whatIf: (changes, nowMs, cyclesMax): WhatIf => whatIf(state, changes, nowMs, cyclesMax),
     ledger: (nowMs: number): Ledger => ledger(state, nowMs),
     fork: (): Engine => engineOf(copyState(state)),

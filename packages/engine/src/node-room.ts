@@ -29,6 +29,16 @@ function freeMatching(fleet: Fleet, slot: number, fit: ClassFit): number {
     : countFree(fleet.taken.words, slot * fleet.taken.stride, fit.mask);
 }
 
+/** Thousandths of the node's matching devices that such a task could use: untouched ones, or what is left of any. */
+export function freeMilliOf(fleet: Fleet, slot: number, fit: ClassFit): number {
+  if (fit.milli === wholeDevice) return freeMatching(fleet, slot, fit) * wholeDevice;
+  let free = 0;
+  for (let i = 0; i < fit.devices; i++)
+    if (fit.mask === null || (fit.mask[i >>> 5]! & (1 << (i & 31))) !== 0)
+      free += wholeDevice - fleet.taken.taken(slot, i);
+  return free;
+}
+
 /** Untouched devices of the node that so many tasks open. */
 function opens(fleet: Fleet, slot: number, fit: ClassFit, tasks: number): number {
   if (fit.milli === wholeDevice) return tasks * fit.count;

@@ -127,7 +127,7 @@ describe('for any history', { timeout }, () => {
           const { engine, nowMs } = world;
           const before = engine.stateHash();
           const units = engine.decide(nowMs).units;
-          for (const id of world.jobs.keys()) engine.explain(id, nowMs);
+          for (const id of world.jobs.keys()) engine.verdict(id, nowMs);
           engine.consider({ ...job(0, asked, { project: 'p' }), demand: asked }, nowMs);
           expect(engine.stateHash()).toBe(before);
           expect(engine.decide(nowMs).units).toEqual(units);
@@ -142,9 +142,9 @@ describe('for any history', { timeout }, () => {
       fc.property(arbitrarySteps, arbitraryDemand, (steps, asked) => {
         const world = play(steps, () => {});
         const facts = job(9_999_999, asked, { project: 'p', priority: 3, submittedMs: world.nowMs });
-        const verdict = world.engine.consider(facts, world.nowMs);
+        const verdict = world.engine.consider(facts, world.nowMs).verdict;
         world.submit(facts);
-        expect(world.engine.explain(facts.job, world.nowMs)).toEqual(verdict);
+        expect(world.engine.verdict(facts.job, world.nowMs)).toEqual(verdict);
         const started = starts(world.decide()).some((unit) => unit.job === facts.job);
         expect(verdict.kind === 'placed').toBe(started);
       }),
@@ -178,7 +178,7 @@ describe('for any history', { timeout }, () => {
           ({ state }) => state === 'ready' || state === 'silent',
         );
         for (const { job, state } of world.jobs.values()) {
-          const verdict = engine.explain(job, nowMs)!;
+          const verdict = engine.verdict(job, nowMs)!;
           const begun = placed.has(job) || state.state === 'starting' || state.state === 'running';
           expect(verdict.kind === 'placed').toBe(begun);
           if (verdict.kind === 'placed') continue;
@@ -200,7 +200,7 @@ describe('for any history', { timeout }, () => {
       for (const { job, state, ...row } of world.jobs.values()) {
         if (state.state !== 'queued' || state.notBeforeMs > world.nowMs) continue;
         const told = world.told.get(entryKey(row, row.demand))!;
-        const now = world.engine.explain(job, world.nowMs)!;
+        const now = world.engine.verdict(job, world.nowMs)!;
         expect(codesOf(told)[0]).toBe(codesOf(now)[0]);
         expect(codesOf(told)).not.toContain('behind');
       }

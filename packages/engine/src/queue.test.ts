@@ -68,7 +68,7 @@ describe('the queue', () => {
     world.hold(jobId(2));
     for (const n of [1, 2, 3]) world.cancel(jobId(n));
     expect(world.decide()).toMatchObject({ units: [], wakeAtMs: null });
-    expect(world.engine.explain(jobId(1), 0)).toBeNull();
+    expect(world.engine.verdict(jobId(1), 0)).toBeNull();
   });
 
   test('keeps a job out until its backoff ends and says when to look again', () => {

@@ -140,9 +140,7 @@ export class Queue {
   /** The job is over: nothing of it stays. */
   leave(job: number): void {
     this.unqueue(job);
-    const entry = this.entryOf(job);
-    entry.uses--;
-    if (entry.uses === 0) this.#drop(entry);
+    this.#release(this.entryOf(job));
     this.jobs.remove(job);
   }
 
@@ -162,6 +160,36 @@ export class Queue {
     else if (this.stands(job)) this.#stepOut(job);
     this.jobs.line[job] = notInLine;
     if (state !== undefined) this.jobs.state[job] = state;
+  }
+
+  /**
+   * For a question: the job as if it had been submitted like this, at the same time and waiting as long. Returns what puts
+   * everything back, what was told and tried included.
+   */
+  suppose(job: number, facts: EntryFacts, demand: JobDemand, nowMs: number): () => void {
+    const entry = this.entryOf(job);
+    const { lane, told } = entry;
+    const { gated, shape } = lane;
+    const fresh = this.fresh.has(entry);
+    const ungated = this.ungated.has(lane);
+    const open = this.open.has(shape);
+    this.unqueue(job);
+    this.enter(job, facts, demand);
+    const twin = this.entryOf(job);
+    const twinOpen = this.open.has(twin.lane.shape);
+    this.queue(job, nowMs);
+    return () => {
+      this.unqueue(job);
+      setIn(this.open, twin.lane.shape, twinOpen);
+      this.#release(twin);
+      this.jobs.entry[job] = entry.id;
+      this.queue(job, nowMs);
+      entry.told = told;
+      setIn(this.fresh, entry, fresh);
+      if (gated && !lane.gated) this.gate(lane, gated);
+      setIn(this.ungated, lane, ungated);
+      setIn(this.open, shape, open);
+    };
   }
 
   /** Jobs whose backoff has ended join their lines; those that starve or press change their place. */
@@ -192,6 +220,10 @@ export class Queue {
     return this.jobs.line[job] === inLine || this.jobs.line[job] === starved;
   }
 
+  isStarved(job: number): boolean {
+    return this.jobs.line[job] === starved;
+  }
+
   starvesAtMs(job: number): number {
     return this.jobs.sinceMs[job]! + this.entryOf(job).starvesAfterMs;
   }
@@ -211,6 +243,23 @@ export class Queue {
     let count = this.starved.size + line.jobs.rank(job);
     for (const [other, jobs] of this.#rankCounts) if (other > rank) count += jobs;
     return count;
+  }
+
+  /** Lines of a tier rank in which jobs wait; in no order that a decision may rest on. */
+  *linesAt(rank: number): IterableIterator<Line> {
+    for (const lines of this.#lines.values())
+      for (const line of lines) if (line.rank === rank && line.jobs.size > 0) yield line;
+  }
+
+  /** Tier ranks in which jobs wait, highest first. */
+  ranks(): number[] {
+    const ranks = [...this.#rankCounts].flatMap(([rank, count]) => (count > 0 ? [rank] : []));
+    return ranks.sort((a, b) => b - a);
+  }
+
+  /** Jobs in line of a tier rank. */
+  waitingAt(rank: number): number {
+    return this.#rankCounts.get(rank) ?? 0;
   }
 
   /** Waiting jobs of every project and those below it. */
@@ -502,6 +551,11 @@ export class Queue {
     for (const job of jobs) this.#joinLine(job, nowMs);
   }
 
+  #release(entry: Entry): void {
+    entry.uses--;
+    if (entry.uses === 0) this.#drop(entry);
+  }
+
   #drop(entry: Entry): void {
     invariant(waitingOf(entry) === 0, 'an entry without jobs has none waiting');
     const { lane } = entry;
@@ -571,6 +625,11 @@ export class Queue {
     if (from.ungated.has(lane)) this.ungated.add(twin);
     return twin;
   }
+}
+
+function setIn<T>(set: Set<T>, item: T, isIn: boolean): void {
+  if (isIn) set.add(item);
+  else set.delete(item);
 }
 
 /** Waiting jobs of the entry, starved or not. */

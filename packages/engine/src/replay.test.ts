@@ -68,7 +68,7 @@ function takeLogged(world: LoggedWorld, step: LoggedStep): void {
   else if (step.do === 'life') world.newLife();
   else if (step.do === 'ask') {
     // Questions come at any time, also about a later time than the next decision's.
-    for (const id of world.jobs.keys()) world.engine.explain(id, world.nowMs + 5);
+    for (const id of world.jobs.keys()) world.engine.verdict(id, world.nowMs + 5);
   } else take(world, step);
 }
 

@@ -93,7 +93,7 @@ describe('projects', () => {
     world.submit(job(5, oneTask(1), { project: 'a', user: 'eve' }));
     world.submit(job(6, oneTask(4), { project: 'a', user: 'eve' }));
     while (world.cycle().units.length > 0);
-    const why = (n: number) => world.engine.explain(jobId(n), world.nowMs);
+    const why = (n: number) => world.engine.verdict(jobId(n), world.nowMs);
     expect(why(2)).toMatchObject({
       kind: 'waits',
       reasons: [

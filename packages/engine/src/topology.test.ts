@@ -74,8 +74,8 @@ describe('required', () => {
     world.submit(job(1, small));
     world.submit(job(2, together(5)));
     world.cycle();
-    expect(verdictText(world.engine.explain(jobId(1), 1)!)).toContain('at most 2 tasks in one node');
-    expect(verdictText(world.engine.explain(jobId(2), 1)!)).toContain('at most 4 tasks in one rack');
+    expect(verdictText(world.engine.verdict(jobId(1), 1)!)).toContain('at most 2 tasks in one node');
+    expect(verdictText(world.engine.verdict(jobId(2), 1)!)).toContain('at most 4 tasks in one rack');
   });
 
   test('says which nodes are free but in too small a place', () => {
@@ -84,7 +84,7 @@ describe('required', () => {
     world.cycle();
     world.submit(job(9, together(4)));
     world.cycle();
-    expect(verdictText(world.engine.explain(jobId(9), 1)!)).toContain(
+    expect(verdictText(world.engine.verdict(jobId(9), 1)!)).toContain(
       'needs room for 4 tasks at once, there is room for 3 now: of 12 nodes, 6 have their devices in use; 6 are in a place too small for the whole',
     );
   });
@@ -101,7 +101,7 @@ describe('required', () => {
     const world = worldOf(fleet);
     world.submit(job(1, together(1, 'aisle')));
     world.cycle();
-    expect(verdictText(world.engine.explain(jobId(1), 1)!)).toContain('there is no topology level "aisle"');
+    expect(verdictText(world.engine.verdict(jobId(1), 1)!)).toContain('there is no topology level "aisle"');
   });
 
   test('takes nodes without the label for one domain of their own', () => {
@@ -180,7 +180,7 @@ describe('power of a rack', () => {
     for (let n = 1; n <= 16; n++) world.submit(job(n, oneTask(1)));
     while (world.cycle().units.length > 0);
     expect(sold(world)).toEqual([8, 2]);
-    expect(verdictText(world.engine.explain(jobId(16), 1)!)).toContain(
+    expect(verdictText(world.engine.verdict(jobId(16), 1)!)).toContain(
       '1 is in a place with too little left (rack b has 600 W of power left, the task needs 700 W of power)',
     );
     const [first] = [...world.runs.values()].filter((run) => run.tasks[0]!.node === 'node_b');
@@ -200,7 +200,7 @@ describe('power of a rack', () => {
     const world = worldOf([node('b', { labels: { rack: 'b' } })], limited);
     world.submit(job(1, oneTask(8)));
     world.cycle();
-    expect(verdictText(world.engine.explain(jobId(1), 1)!)).toContain(
+    expect(verdictText(world.engine.verdict(jobId(1), 1)!)).toContain(
       'rack b has 2 kW of power left, the task needs 5.6 kW of power',
     );
   });

@@ -13,7 +13,7 @@ function worldOf(nodes: readonly NodeFacts[], ...running: JobDemand[]): World {
 
 /** What a job that asks this is told, with these jobs running. */
 function told(nodes: readonly NodeFacts[], asked: JobDemand, ...running: JobDemand[]): Verdict {
-  return worldOf(nodes, ...running).engine.consider(job(0, asked, { tier: 'spot' }), 0);
+  return worldOf(nodes, ...running).engine.consider(job(0, asked, { tier: 'spot' }), 0).verdict;
 }
 
 function nearest(nodes: readonly NodeFacts[], asked: JobDemand): readonly string[] {

@@ -56,11 +56,12 @@ function fits(fleet: Fleet, shape: Shape): boolean {
 }
 
 function noRoom(fleet: Fleet, shape: Shape): Verdict {
-  return { kind: 'waits', reasons: [{ code: 'no-room', ...furthest(fleet, shape) }] };
+  const { combination: _, ...found } = furthest(fleet, shape);
+  return { kind: 'waits', reasons: [{ code: 'no-room', ...found }] };
 }
 
 function impossible(fleet: Fleet, shape: Shape): Verdict {
-  const { groupIndex, ...found } = furthest(fleet, shape);
+  const { combination: _, groupIndex, ...found } = furthest(fleet, shape);
   const levels = unknownLevels(fleet, shape);
   const code = levels.length > 0 ? 'no-node-fits' : impossibleCode(fleet, found.lacks);
   const nearest =
@@ -82,7 +83,7 @@ function impossibleCode(fleet: Fleet, lacks: readonly LackCount[]): NoHardware['
 }
 
 /** The combination that came furthest, the first of equals, and what nodes lack for the next task of it. */
-function furthest(fleet: Fleet, shape: Shape) {
+export function furthest(fleet: Fleet, shape: Shape) {
   let best: readonly number[] = [];
   let bestProgress: Progress | null = null;
   for (const combination of shape.combinations) {
@@ -100,7 +101,7 @@ function furthest(fleet: Fleet, shape: Shape) {
   const lacks = countLacks(fleet, { shape, group, needsPort, own });
   undo(fleet, attempt.placement);
   const { name, tasks } = shape.groups[group]!.demand;
-  return { group: name, groupIndex: group, tasks, tasksFit, nodes: fleet.existing, lacks };
+  return { group: name, groupIndex: group, combination: best, tasks, tasksFit, nodes: fleet.existing, lacks };
 }
 
 function isFurther(a: Progress, b: Progress): boolean {

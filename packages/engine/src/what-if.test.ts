@@ -23,7 +23,7 @@ function askAndDo(world: World, change: () => void) {
   const before = world.engine.fork();
   const waited = new Map<JobId, string>();
   for (const [id, { state }] of world.jobs)
-    if (state.state === 'queued') waited.set(id, codeOf(before.explain(id, world.nowMs)));
+    if (state.state === 'queued') waited.set(id, codeOf(before.verdict(id, world.nowMs)));
   const hash = before.stateHash();
   const at = world.log.length;
   change();
@@ -53,9 +53,9 @@ describe('what if', { timeout }, () => {
           expect(answer.starts.map((start) => [start.job, start.nodes])).toEqual(started);
           expect([answer.startsNot, answer.moves]).toEqual([[], []]);
           for (const { job: id, after } of answer.verdicts)
-            expect(codeOf(world.engine.explain(id, world.nowMs))).toBe(codeOf(after));
+            expect(codeOf(world.engine.verdict(id, world.nowMs))).toBe(codeOf(after));
           for (const [id, { state, project }] of world.jobs) {
-            const now = codeOf(world.engine.explain(id, world.nowMs));
+            const now = codeOf(world.engine.verdict(id, world.nowMs));
             if (state.state !== 'queued' || now === 'not-before' || !waited.has(id)) continue;
             if (waited.get(id) === now || waited.get(id) === 'not-before') continue;
             const told = answer.verdicts.map((verdict) => [verdict.project, codeOf(verdict.after)]);

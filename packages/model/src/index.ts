@@ -4,6 +4,8 @@ export * from './checkpoint.ts';
 export * from './decision.ts';
 export * from './demand.ts';
 export * from './event.ts';
+export * from './explanation.ts';
+export * from './explanation-text.ts';
 export * from './hardware.ts';
 export * from './ids.ts';
 export * from './instant.ts';

@@ -1,6 +1,6 @@
 // The resources of the API, as its JSON and as the typed client returns them. Times are RFC 3339 strings here and
 // milliseconds everywhere inside. Every field is always present; null says "none".
-
+import type { Explanation } from './explanation.ts';
 import type { JobId, NodeId, RunId, TokenId } from './ids.ts';
 import type { Device } from './inventory.ts';
 import type { JobSpec } from './job-spec.ts';
@@ -167,6 +167,19 @@ export interface WhyView {
   readonly sequence: number;
   readonly verdict: Verdict | null;
   readonly text: string;
+  /** Who is ahead and what would start it now, for a job that waits. Jobs you may not see are only counted. */
+  readonly explanation: ExplanationView | null;
+  /** When its runs were stopped for other jobs, the last times, oldest first. */
+  readonly preemptions: readonly PreemptionView[];
+}
+
+/** The verdict is beside it. */
+export type ExplanationView = Omit<Explanation, 'verdict'>;
+
+export interface PreemptionView {
+  readonly at: string;
+  /** For which job; null when you may not see it. */
+  readonly by: JobId | null;
 }
 
 export interface SubmittedView {

@@ -1,0 +1,167 @@
+// Who is ahead of a waiting job and by which rule: the first difference in the order of order.ts, as things stand. The walk of a
+// cycle moves shares while it goes on, so that it may serve projects in turns; this is the order it begins with, as if all
+// waiting jobs stood in line.
+import type { Ahead, AheadJob, OrderRule } from '@muster/model';
+import { compareText } from './order.ts';
+import type { Project } from './projects.ts';
+import type { Entry, Line } from './queue.ts';
+import { shareOf, staysWithin } from './shares.ts';
+import type { State } from './state.ts';
+
+/** More are counted, not listed. */
+const listedMax = 5;
+
+export function aheadOf(state: State, job: number): Ahead {
+  const { queue } = state;
+  const own = queue.entryOf(job);
+  const jobs: AheadJob[] = [];
+  const list = (other: number, because: OrderRule): boolean => {
+    const { project } = queue.entryOf(other).lane;
+    jobs.push({ job: state.jobs.ids[other]!, project: project.path, because });
+    return jobs.length === listedMax;
+  };
+  const isStarved = queue.isStarved(job);
+  let count = isStarved ? queue.starved.rank(job) : queue.starved.size;
+  let p = queue.starved.first();
+  for (let n = 0; n < Math.min(count, listedMax); n++, p = queue.starved.next(p)) {
+    const other = queue.starved.at(p);
+    list(other, { rule: 'starved', sinceMs: state.jobs.sinceMs[other]! });
+  }
+  if (isStarved) return { count, jobs };
+  for (const rank of queue.ranks()) {
+    if (rank > own.rank) count += queue.waitingAt(rank);
+    if (rank < own.rank) break;
+    const tree = new Standings(state, rank);
+    if (rank === own.rank) count += tree.before(own, job);
+    if (jobs.length === listedMax) continue;
+    for (const other of tree.inOrder()) {
+      if (other === job || list(other, ruleOf(state, tree, other, job))) break;
+    }
+  }
+  return { count, jobs };
+}
+
+/** Of two jobs that are not starved. */
+function ruleOf(state: State, tree: Standings, other: number, job: number): OrderRule {
+  const { queue } = state;
+  const theirs = queue.entryOf(other);
+  const yours = queue.entryOf(job);
+  if (theirs.rank !== yours.rank) return { rule: 'tier', theirs: theirs.facts.tier, yours: yours.facts.tier };
+  const sides = tree.apart(theirs.lane.project, yours.lane.project);
+  return sides ? sideRule(...sides) : lineRule(state, other, theirs, yours);
+}
+
+function sideRule(side: Side, mine: Side): OrderRule {
+  const [theirs, yours] = [side.project.path, mine.project.path];
+  if (side.within !== mine.within) return { rule: 'guarantee', theirs, yours };
+  if (side.share === mine.share) return { rule: 'project-name', theirs, yours };
+  return { rule: 'share', theirs, theirShare: side.share, yours, yourShare: mine.share };
+}
+
+function lineRule(state: State, other: number, theirs: Entry, yours: Entry): OrderRule {
+  if (theirs.urgent && (!yours.urgent || theirs.latestStartMs !== yours.latestStartMs))
+    return { rule: 'deadline', latestStartMs: theirs.latestStartMs };
+  const [one, two] = [theirs.facts.priority, yours.facts.priority];
+  if (one > two) return { rule: 'priority', theirs: one, yours: two };
+  return { rule: 'submitted', submittedMs: state.jobs.submittedMs[other]! };
+}
+
+/** A project in the order of one rank, or a project's own jobs beside its children. */
+interface Side {
+  readonly project: Project;
+  readonly own: boolean;
+  line: Line | null;
+  sides: Side[];
+  next: number;
+  count: number;
+  within: boolean;
+  share: number;
+}
+
+/** The projects of one rank as they compare now. */
+class Standings {
+  readonly #state: State;
+  readonly #root: Side;
+  readonly #sides = new Map<Project, Side>();
+
+  constructor(state: State, rank: number) {
+    this.#state = state;
+    const { projects, queue } = state;
+    this.#root = makeSide(projects.root, false);
+    this.#sides.set(projects.root, this.#root);
+    for (const line of queue.linesAt(rank)) this.#enter(line);
+    this.#settle(this.#root);
+  }
+
+  *inOrder(side = this.#root): IterableIterator<number> {
+    const jobs = side.line?.jobs;
+    if (jobs) for (let p = jobs.first(); p >= 0; p = jobs.next(p)) yield jobs.at(p);
+    for (const below of side.sides) yield* this.inOrder(below);
+  }
+
+  /** Jobs of this rank before one of them. */
+  before(entry: Entry, job: number): number {
+    let count = entry.line.jobs.rank(job);
+    let at = this.#root;
+    for (const next of this.#path(entry.lane.project)) {
+      for (const side of at.sides) {
+        if (side === next) break;
+        count += side.count;
+      }
+      at = next;
+    }
+    return count;
+  }
+
+  /** The sides in which two projects differ first; null for one project. */
+  apart(one: Project, two: Project): [Side, Side] | null {
+    const [a, b] = [this.#path(one), this.#path(two)];
+    for (let i = 0; i < Math.min(a.length, b.length); i++) if (a[i] !== b[i]) return [a[i]!, b[i]!];
+    return null;
+  }
+
+  /** From below the root to where the project's own jobs stand. */
+  #path(project: Project): Side[] {
+    const path: Side[] = [];
+    for (let at: Project | null = project; at?.parent; at = at.parent) path.unshift(this.#sides.get(at)!);
+    const last = path.at(-1) ?? this.#root;
+    const own = last.sides.find((side) => side.own && side.project === project);
+    return own ? [...path, own] : path;
+  }
+
+  #enter(line: Line): void {
+    const side = this.#sideOf(line.project);
+    if (line.project.children.length === 0) side.line = line;
+    else side.sides.push({ ...makeSide(line.project, true), line });
+  }
+
+  #sideOf(project: Project): Side {
+    let side = this.#sides.get(project);
+    if (!side) {
+      side = makeSide(project, false);
+      this.#sides.set(project, side);
+      this.#sideOf(project.parent!).sides.push(side);
+    }
+    return side;
+  }
+
+  #settle(side: Side): void {
+    const { projects, queue } = this.#state;
+    for (const below of side.sides) this.#settle(below);
+    side.sides.sort(compareSides);
+    side.count = side.line?.jobs.size ?? side.sides.reduce((sum, { count }) => sum + count, 0);
+    side.next = side.line?.jobs.at(0) ?? side.sides[0]?.next ?? -1;
+    if (side === this.#root) return;
+    side.within = !side.own && staysWithin(side.project, queue.entryOf(side.next).lane.shape.ask);
+    side.share = shareOf(projects, side.project, side.own);
+  }
+}
+
+function makeSide(project: Project, own: boolean): Side {
+  return { project, own, line: null, sides: [], next: -1, count: 0, within: false, share: 0 };
+}
+
+function compareSides(a: Side, b: Side): number {
+  if (a.within !== b.within) return a.within ? -1 : 1;
+  return a.share - b.share || compareText(a.project.path, b.project.path);
+}

@@ -1,0 +1,285 @@
+// What is told to help is tried for real here: the change is made to the rows, an engine is loaded from them and decides. And
+// all single changes are tried, so that none is missed.
+import {
+  type AcceleratorDemand,
+  type Change,
+  type ChangeKind,
+  type EngineRows,
+  type Explanation,
+  type GroupDemand,
+  type JobDemand,
+  type JobId,
+  type Policy,
+  type Quota,
+  type RunId,
+  resolveAmount,
+  type TopologyDemand,
+} from '@muster/model';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { loadEngine } from './load.ts';
+import { arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
+import { World } from './testing/world.ts';
+
+const numRuns = Number(process.env.MUSTER_CASES ?? 60);
+const timeout = 60_000 + numRuns * 300;
+
+type JobRow = EngineRows['jobs'][number];
+
+function starts(rows: EngineRows, nowMs: number, job: JobId): boolean {
+  const { units } = loadEngine(rows).decide(nowMs);
+  return units.some((unit) => unit.kind === 'start' && unit.job === job);
+}
+
+function withJob(rows: EngineRows, job: JobId, change: (row: JobRow) => JobRow): EngineRows {
+  return { ...rows, jobs: rows.jobs.map((row) => (row.job === job ? change(row) : row)) };
+}
+
+function withCeiling(
+  rows: EngineRows,
+  { project, user, key, to }: Extract<ChangeKind, { kind: 'ceiling' }>,
+): EngineRows {
+  const which = user === null ? 'ceiling' : 'userCeiling';
+  const quotas = rows.policy.quotas.map((quota): Quota => {
+    if (quota.project !== project) return quota;
+    const { [key]: _, ...rest } = quota[which];
+    return { ...quota, [which]: to === null ? rest : { ...rest, [key]: to } };
+  });
+  return { ...rows, policy: { ...rows.policy, quotas } };
+}
+
+function withGroup(demand: JobDemand, name: string, change: (group: GroupDemand) => GroupDemand): JobDemand {
+  return { ...demand, groups: demand.groups.map((group) => (group.name === name ? change(group) : group)) };
+}
+
+function withAlternative(
+  demand: JobDemand,
+  change: { readonly group: string; readonly alternative: number },
+  other: Partial<AcceleratorDemand>,
+): JobDemand {
+  return withGroup(demand, change.group, (group) => ({
+    ...group,
+    accelerators: group.accelerators.map((each, i) =>
+      i === change.alternative ? { ...each, ...other } : each,
+    ),
+  }));
+}
+
+const level = (topology: TopologyDemand | null, to: string | null): TopologyDemand | null =>
+  to === null ? null : { ...topology!, level: to };
+
+const fieldOf = { memory: 'memoryMib', interconnect: 'interconnect', generation: 'generation' } as const;
+
+/** The demand after a change of the job itself. */
+function changed(demand: JobDemand, change: ChangeKind): JobDemand {
+  switch (change.kind) {
+    case 'tasks':
+      return withGroup(demand, change.group, (group) => ({ ...group, tasks: change.to }));
+    case 'model':
+      return withAlternative(demand, change, { model: change.to });
+    case 'devices':
+      return withAlternative(demand, change, { milli: change.to * 1000 });
+    case 'property':
+      return withAlternative(demand, change, { [fieldOf[change.property]]: null });
+    case 'constraint':
+      return { ...demand, constraints: demand.constraints.filter((_, i) => i !== change.index) };
+    case 'topology':
+      return change.group === null
+        ? { ...demand, topology: level(demand.topology, change.to) }
+        : withGroup(demand, change.group, (group) => ({
+            ...group,
+            topology: level(group.topology, change.to),
+          }));
+    case 'near':
+      return withGroup(demand, change.group, (group) => ({
+        ...group,
+        near: change.to === null ? null : { ...group.near!, level: change.to },
+      }));
+    case 'exclusive':
+      return { ...demand, exclusive: false };
+    default:
+      return demand;
+  }
+}
+
+function applied(rows: EngineRows, job: JobId, change: ChangeKind): EngineRows {
+  if (change.kind === 'ceiling') return withCeiling(rows, change);
+  return withJob(rows, job, (row) => ({
+    ...row,
+    tier: change.kind === 'tier' ? change.to : row.tier,
+    demand: changed(row.demand, change),
+  }));
+}
+
+/** Every single change, grouped so that the first of a list that works is the one to be told. */
+function* allChanges(rows: EngineRows, row: JobRow): IterableIterator<ChangeKind[]> {
+  const { demand, tier } = row;
+  const { levels } = rows.policy.topology;
+  const models = new Map<string, Set<string>>();
+  for (const { state, inventory } of rows.nodes)
+    if (state === 'ready' || state === 'silent')
+      for (const { kind, model } of inventory.devices)
+        models.set(kind, (models.get(kind) ?? new Set()).add(model));
+  const down = (from: number): number[] => Array.from({ length: from - 1 }, (_, i) => from - 1 - i);
+  const wider = ({ level: name, mode }: TopologyDemand): (string | null)[] => {
+    const all: string[] = [...levels, 'node'];
+    return mode === 'required' && all.includes(name)
+      ? [...all.slice(0, all.indexOf(name)).reverse(), null]
+      : [null];
+  };
+  for (const { name, tasks, topology, near, accelerators } of demand.groups) {
+    yield down(tasks).map((to) => ({ kind: 'tasks', group: name, from: tasks, to }));
+    for (const [alternative, wanted] of accelerators.entries()) {
+      const of = { group: name, alternative };
+      const { model: from } = wanted;
+      for (const to of from === null ? [] : (models.get(wanted.kind) ?? []))
+        if (to !== from) yield [{ kind: 'model', ...of, from: from!, to }];
+      if (wanted.milli > 1000)
+        yield down(wanted.milli / 1000).map((to) => ({
+          kind: 'devices',
+          ...of,
+          from: wanted.milli / 1000,
+          to,
+        }));
+      for (const property of ['memory', 'interconnect', 'generation'] as const)
+        if (wanted[fieldOf[property]] !== null) yield [{ kind: 'property', ...of, property }];
+    }
+    if (topology)
+      yield wider(topology).map((to) => ({ kind: 'topology', group: name, from: topology.level, to }));
+    if (near)
+      yield wider({ ...near, mode: 'required' }).map((to) => ({
+        kind: 'near',
+        group: name,
+        from: near.level,
+        to,
+      }));
+  }
+  for (const [index, rule] of demand.constraints.entries()) yield [{ kind: 'constraint', index, rule }];
+  const { topology } = demand;
+  if (topology)
+    yield wider(topology).map((to) => ({ kind: 'topology', group: null, from: topology.level, to }));
+  if (demand.exclusive) yield [{ kind: 'exclusive' }];
+  for (const { name: to } of rows.policy.tiers) if (to !== tier) yield [{ kind: 'tier', from: tier, to }];
+}
+
+/** Ceilings above the job, each taken away. */
+function* allCeilings(policy: Policy, { project, user }: JobRow): IterableIterator<ChangeKind> {
+  for (const quota of policy.quotas) {
+    if (project !== quota.project && !project.startsWith(`${quota.project}/`)) continue;
+    for (const [which, who] of [
+      ['ceiling', null],
+      ['userCeiling', user],
+    ] as const)
+      for (const [key, amount] of Object.entries(quota[which]))
+        yield {
+          kind: 'ceiling',
+          project: quota.project,
+          user: who,
+          key,
+          from: resolveAmount(amount, 0),
+          to: null,
+        };
+  }
+}
+
+const name = (change: ChangeKind): string => {
+  if (change.kind === 'ceiling') return `ceiling ${change.project} ${change.user} ${change.key}`;
+  const { victims: _, ...rest } = change as Change;
+  return JSON.stringify(rest);
+};
+
+function expectedChanges(rows: EngineRows, nowMs: number, row: JobRow): string[] {
+  const found: string[] = [];
+  for (const ladder of allChanges(rows, row)) {
+    const works = ladder.find((change) => starts(applied(rows, row.job, change), nowMs, row.job));
+    if (works) found.push(name(works));
+  }
+  for (const change of allCeilings(rows.policy, row))
+    if (starts(withCeiling(rows, change as never), nowMs, row.job)) found.push(name(change));
+  return found.sort();
+}
+
+function expectedEnds(world: World, job: JobId): RunId[] {
+  return [...world.runs.values()]
+    .filter((run) => {
+      const fork = world.engine.fork();
+      const end = (body: Parameters<typeof world.tell>[0]) =>
+        fork.apply({ sequence: fork.sequence + 1, atMs: world.nowMs, body });
+      const result = { outcome: 'succeeded' } as const;
+      end({ kind: 'run.ended', run: run.run, job: run.job, result, endedMs: world.nowMs });
+      end({ kind: 'job.ended', job: run.job, version: world.jobs.get(run.job)!.version + 1, result });
+      return starts(fork.rows(), world.nowMs, job);
+    })
+    .map(({ run }) => run);
+}
+
+function play(steps: readonly Step[]): World {
+  const world = new World(loadEngine);
+  for (const step of steps) take(world, step);
+  return world;
+}
+
+/** Every waiting job of the world that does not start in this cycle. */
+function waiting(world: World): [JobRow, Explanation][] {
+  const found: [JobRow, Explanation][] = [];
+  for (const row of world.rows().jobs) {
+    const { state } = row;
+    if (state.state !== 'queued' || state.notBeforeMs > world.nowMs) continue;
+    const explanation = world.engine.explain(row.job, world.nowMs)!;
+    if (explanation.verdict.kind !== 'placed') found.push([row, explanation]);
+  }
+  return found;
+}
+
+describe('for any history', { timeout }, () => {
+  test('every change that is told works when it is made, and none is missed', () => {
+    fc.assert(
+      fc.property(arbitrarySteps, (steps) => {
+        const world = play(steps);
+        const rows = world.rows();
+        for (const [row, { changes, complete }] of waiting(world)) {
+          expect(complete).toBe(true);
+          for (const change of changes)
+            expect(starts(applied(rows, row.job, change), world.nowMs, row.job), name(change)).toBe(true);
+          expect(changes.map(name).sort()).toEqual(expectedChanges(rows, world.nowMs, row));
+        }
+      }),
+      { numRuns },
+    );
+  });
+
+  test('every end that is told lets the job start, and none is missed', () => {
+    fc.assert(
+      fc.property(arbitrarySteps, (steps) => {
+        const world = play(steps);
+        for (const [row, { ends }] of waiting(world)) {
+          const expected = expectedEnds(world, row.job);
+          expect(ends.count).toBe(expected.length);
+          for (const { run } of ends.runs) expect(expected).toContain(run);
+        }
+      }),
+      { numRuns },
+    );
+  });
+
+  test('asking leaves every later plan as it would have been, byte for byte', () => {
+    fc.assert(
+      fc.property(arbitrarySteps, (steps) => {
+        const [quiet, asked] = [new World(loadEngine), new World(loadEngine)];
+        for (const [n, step] of steps.entries()) {
+          take(quiet, step);
+          take(asked, step);
+          const jobs = [...asked.jobs.keys()];
+          const job = jobs[n % Math.max(1, jobs.length)];
+          if (!job) continue;
+          // Both have seen the same times, which a question shows to the engine as well as a decision.
+          asked.engine.explain(job, asked.nowMs);
+          quiet.engine.verdict(job, quiet.nowMs);
+          expect(asked.engine.stateHash()).toBe(quiet.engine.stateHash());
+          expect(asked.engine.fork().decide(asked.nowMs)).toEqual(quiet.engine.fork().decide(quiet.nowMs));
+        }
+      }),
+      { numRuns },
+    );
+  });
+});

@@ -1,0 +1,147 @@
+// What would start a job now: single changes of the job or of one ceiling, each tried on the state as it is.
+import type { Change, OverCeiling } from '@muster/model';
+import { type Candidate, type Ladder, laddersOf } from './demand-changes.ts';
+import { allOver } from './gates.ts';
+import type { Project } from './projects.ts';
+import { type Started, type Steps, startsNow, walkTo } from './starts-now.ts';
+import type { State } from './state.ts';
+import { type CeilingAt, supposeCeiling } from './suppose.ts';
+
+/** Longer ladders are not climbed step by step: where a step starts the job, later ones are taken to. */
+const climbedMax = 32;
+
+/** `roomFor` is how many tasks there is room for, where the job has only one group; else null. */
+export function helpfulChanges(state: State, job: number, roomFor: number | null, steps: Steps): Change[] {
+  const { facts, lane } = state.queue.entryOf(job);
+  const found: Change[] = [];
+  for (const ladder of laddersOf(state.fleets.live, state.policy, facts, lane.shape.demand)) {
+    const change = climb(state, job, ladder, roomFor, steps);
+    if (change) found.push(change);
+  }
+  return [...found, ...helpfulCeilings(state, job, steps)];
+}
+
+function climb(
+  state: State,
+  job: number,
+  ladder: Ladder,
+  roomFor: number | null,
+  steps: Steps,
+): Change | null {
+  const tryStep = (step: number): Change | null => {
+    const candidate = ladder.at(step);
+    const started = tryCandidate(state, job, candidate, steps);
+    return started && { ...candidate.change, ...started };
+  };
+  if (ladder.steps <= climbedMax) {
+    for (let step = 0; step < ladder.steps; step++) {
+      const change = tryStep(step);
+      if (change) return change;
+    }
+    return null;
+  }
+  let low = 0;
+  const first = ladder.at(0).change;
+  if (first.kind === 'tasks' && roomFor !== null) {
+    if (roomFor === 0) return null;
+    low = Math.max(0, first.to - roomFor);
+    const change = tryStep(low);
+    if (change) return change;
+    low++;
+  }
+  let best: Change | null = null;
+  for (let high = ladder.steps - 1; low <= high; ) {
+    const middle = (low + high) >>> 1;
+    const change = tryStep(middle);
+    if (change) {
+      best = change;
+      high = middle - 1;
+    } else low = middle + 1;
+  }
+  return best;
+}
+
+function tryCandidate(state: State, job: number, { facts, demand }: Candidate, steps: Steps): Started | null {
+  const putBack = state.queue.suppose(job, facts, demand, state.clockMs);
+  const started = startsNow(state, job, steps);
+  putBack();
+  return started;
+}
+
+/** More than any use. */
+const unlimited = Number.MAX_SAFE_INTEGER;
+
+function helpfulCeilings(state: State, job: number, steps: Steps): Change[] {
+  const { projects, queue } = state;
+  const { project, user, shape } = queue.entryOf(job).lane;
+  // What the nodes it would get make it use may be more than it is sure to use.
+  const over = [...allOver(projects, project, user, shape.ask), ...lateOver(state, job)];
+  const found: Change[] = [];
+  const seen = new Set<string>();
+  for (const each of over) {
+    const name = `${each.project}|${each.user}|${each.key}`;
+    if (seen.has(name)) continue;
+    seen.add(name);
+    const change = raise(state, job, each, steps);
+    if (change) found.push(change);
+  }
+  return found;
+}
+
+/** The ceilings that its turn ended at, with the use of jobs that were served before it. */
+function lateOver(state: State, job: number): OverCeiling[] {
+  const { projects, queue } = state;
+  const { lane } = queue.entryOf(job);
+  let over: OverCeiling[] = [];
+  if (lane.shape.blocked !== null || lane.gated !== null) return over;
+  walkTo(state, job, null, (pass) => {
+    const ask = pass.over.get(lane);
+    if (ask) over = allOver(projects, lane.project, lane.user, ask);
+  });
+  return over;
+}
+
+/** To the least that can be enough; else to what is used when nothing limits it; else without the ceiling. */
+function raise(state: State, job: number, over: OverCeiling, steps: Steps): Change | null {
+  const { project: path, user, key, ceiling: from } = over;
+  const project = state.projects.find(path)!;
+  const at: CeilingAt = { project, ofUser: user !== null, key };
+  const tell = (to: number | null, started: Started): Change => ({
+    kind: 'ceiling',
+    project: path,
+    user,
+    key,
+    from,
+    to,
+    ...started,
+  });
+  const least = over.use + over.asks;
+  const started = tryCeiling(state, job, at, least, steps);
+  if (started) return tell(least, started);
+  let used = unlimited;
+  const free = tryCeiling(state, job, at, unlimited, steps, () => {
+    used = useAt(state, project, user, key);
+  });
+  if (!free) return null;
+  const enough = used > least ? tryCeiling(state, job, at, used, steps) : null;
+  return enough ? tell(used, enough) : tell(null, free);
+}
+
+function tryCeiling(
+  state: State,
+  job: number,
+  at: CeilingAt,
+  to: number,
+  steps: Steps,
+  look: () => void = () => {},
+): Started | null {
+  const putBack = supposeCeiling(state, at, to);
+  const started = startsNow(state, job, steps, look);
+  putBack();
+  return started;
+}
+
+function useAt({ projects }: State, project: Project, user: string | null, key: string): number {
+  const use = user === null ? project.use : (project.userUse?.get(user) ?? []);
+  return use[projects.keys.id(key)] ?? 0;
+}

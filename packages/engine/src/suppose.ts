@@ -1,0 +1,158 @@
+// The state as it would be after one change, for questions: each function changes it and returns what puts everything back,
+// what was told and tried in vain included. Whoever asks calls that before anything else happens.
+import type { LiveRun, Quota } from '@muster/model';
+import { overAt } from './gates.ts';
+import { releasePort, takePort } from './ports.ts';
+import type { Project } from './projects.ts';
+import type { Gate, Lane } from './queue.ts';
+import type { Reason } from './reason.ts';
+import { isGreedy, matchShape, type Shape } from './shape.ts';
+import type { State } from './state.ts';
+
+export type PutBack = () => void;
+
+/** Everything is tried that is tried whenever anything is. */
+export function supposeTrying(state: State): PutBack {
+  const hopes = new Hopes(state);
+  for (const shape of state.queue.shapes.all()) if (shape.stalled) hopes.shape(shape);
+  return () => hopes.putBack();
+}
+
+/** The run has ended, and its job with it. */
+export function supposeEnded(state: State, run: LiveRun): PutBack {
+  const { projects, queue, jobs } = state;
+  const { project, user } = queue.entryOf(jobs.slotOf(run.job)).lane;
+  const ask = projects.keys.ask(run.uses);
+  changeRun(state, run, -1);
+  projects.take(project, user, ask, -1);
+  const hopes = new Hopes(state);
+  hopes.shapes(classesOf(state, run));
+  for (let at: Project | null = project; at !== null; at = at.parent)
+    for (const lane of queue.gatedAt(at)) hopes.lane(lane);
+  return () => {
+    hopes.putBack();
+    projects.take(project, user, ask, 1);
+    changeRun(state, run, 1);
+  };
+}
+
+export interface CeilingAt {
+  readonly project: Project;
+  /** Whether it is the one of each user. */
+  readonly ofUser: boolean;
+  readonly key: string;
+}
+
+/** A ceiling is another. */
+export function supposeCeiling(state: State, { project, ofUser, key }: CeilingAt, to: number): PutBack {
+  const { projects, queue } = state;
+  const { quota } = project;
+  const which = ofUser ? 'userCeiling' : 'ceiling';
+  const other: Quota = { ...quota!, [which]: { ...quota![which], [key]: to } };
+  const put = (next: Quota | null): void => {
+    project.quota = next;
+    projects.stale = true;
+    projects.settle();
+  };
+  put(other);
+  const hopes = new Hopes(state);
+  for (const lane of [...queue.gatedLanes()]) hopes.lane(lane);
+  return () => {
+    put(quota);
+    hopes.putBack();
+  };
+}
+
+function changeRun(state: State, run: LiveRun, sign: 1 | -1): void {
+  const fleet = state.fleets.live;
+  const ports = fleet.ports[fleet.slotOf(run.tasks.find((task) => task.rank === 0)!.node)]!;
+  if (sign === 1) takePort(ports, run.port);
+  else releasePort(ports, run.port);
+  const slots = new Set<number>();
+  for (const task of run.tasks) {
+    const slot = fleet.slotOf(task.node);
+    const position = fleet.begin(slot);
+    fleet.changeTask(sign, slot, task, task.devices, 0, task.devices.length, task.deviceMilli);
+    fleet.end(slot, position);
+    slots.add(slot);
+  }
+  for (const slot of slots) {
+    // A node that is to go with its last run gives nothing to anybody, and must not go for a question.
+    if (fleet.facts[slot]!.state === 'removed') continue;
+    if (sign === 1) fleet.enterRun(slot, run.exclusive);
+    else fleet.leaveRun(slot);
+  }
+}
+
+/** Classes that the end of a run could help; null: any, because of what domains have in common. */
+export function classesOf({ fleets }: State, run: LiveRun): ReadonlySet<number> | null {
+  const { live } = fleets;
+  if (live.resources.list.length > 0) return null;
+  return new Set(run.tasks.map((task) => live.classOf[live.slotOf(task.node)]!));
+}
+
+export function usesClasses(shape: Shape, classes: ReadonlySet<number> | null): boolean {
+  return (
+    classes === null ||
+    shape.groups.some(({ options }) =>
+      options.some(({ fits }) => fits.some(({ classId }) => classes.has(classId))),
+    )
+  );
+}
+
+/** Shapes and lanes that stand in line again because of a change, and how they were before it. */
+class Hopes {
+  readonly #state: State;
+  readonly #shapes: {
+    readonly shape: Shape;
+    readonly blocked: Reason | null;
+    readonly stalled: boolean;
+    readonly open: boolean;
+  }[] = [];
+  readonly #lanes: { readonly lane: Lane; readonly gate: Gate; readonly open: boolean }[] = [];
+
+  constructor(state: State) {
+    this.#state = state;
+  }
+
+  /** Those that could use the classes, and those that more room anywhere could help. */
+  shapes(classes: ReadonlySet<number> | null): void {
+    const { queue, fleets } = this.#state;
+    for (const shape of queue.shapes.all()) {
+      if (shape.blocked === null) continue;
+      matchShape(shape, fleets.live.classes);
+      if (isGreedy(shape) || usesClasses(shape, classes)) this.shape(shape);
+    }
+  }
+
+  shape(shape: Shape): void {
+    const { queue } = this.#state;
+    const { blocked, stalled } = shape;
+    this.#shapes.push({ shape, blocked, stalled, open: queue.open.has(shape) });
+    queue.reopen(shape);
+  }
+
+  /** Out of its gate, unless its ceiling still keeps it out. */
+  lane(lane: Lane): void {
+    const { queue } = this.#state;
+    const gate = lane.gated!;
+    if (overAt(lane.project, lane.user, lane.shape.ask) !== null) return;
+    this.#lanes.push({ lane, gate, open: queue.open.has(lane.shape) });
+    queue.ungate(lane);
+  }
+
+  putBack(): void {
+    const { queue } = this.#state;
+    for (const { lane, gate, open } of this.#lanes.reverse()) {
+      queue.gate(lane, gate);
+      if (open) queue.open.add(lane.shape);
+      else queue.open.delete(lane.shape);
+    }
+    for (const { shape, blocked, stalled, open } of this.#shapes.reverse()) {
+      shape.blocked = blocked;
+      shape.stalled = stalled;
+      if (open) queue.open.add(shape);
+      else queue.open.delete(shape);
+    }
+  }
+}
