@@ -22,6 +22,7 @@ import { committed, outcomeUnknown } from './outcome.ts';
 import { notFound, type RefusedError, refuse } from './problem.ts';
 import { withReasons } from './reasons.ts';
 import { type Answer, type Call, param, route, sequenceHeader } from './route.ts';
+import { seenBy } from './seen-by.ts';
 import {
   checkSpec,
   isKey,
@@ -110,9 +111,13 @@ export async function checkedSpec(api: Api, caller: Caller, body: unknown) {
 
 async function dryRun(api: Api, caller: Caller, spec: JobSpec): Promise<Answer> {
   const facts = entryFacts(spec, caller.principal);
-  const { verdict, sequence } = await api.control.consider({ ...facts, demand: jobDemand(spec) });
+  const { verdict, explanation, sequence } = await api.control.consider({
+    ...facts,
+    demand: jobDemand(spec),
+  });
   const reason = verdict ? verdictText(verdict) : null;
-  return { body: { valid: true, spec, verdict, reason, sequence } };
+  const seen = explanation && seenBy(caller, explanation);
+  return { body: { valid: true, spec, verdict, reason, explanation: seen, sequence } };
 }
 
 const statesParam = z

@@ -4,6 +4,7 @@ import {
   type AuditView,
   type BatchItemView,
   type EventView,
+  type ExplanationView,
   type JobDetail,
   type JobView,
   jobSpecSchema,
@@ -152,11 +153,77 @@ export const submittedSchema = view<SubmittedView>('Submitted', {
   repeated: z.boolean().meta({ description: 'this idempotency key had already submitted the same body' }),
 });
 
+const aheadJob = z.object({
+  job: text,
+  project: text,
+  because: z
+    .object({
+      rule: z.enum([
+        'starved',
+        'tier',
+        'guarantee',
+        'share',
+        'project-name',
+        'deadline',
+        'priority',
+        'submitted',
+      ]),
+    })
+    .catchall(z.union([text, whole]))
+    .meta({ description: 'the first difference in the order, with both values where there are two' }),
+});
+const milli = whole.meta({ description: 'thousandths of devices' });
+const roomReport = z.object({
+  group: text,
+  key: text,
+  tasks: whole,
+  taskMilli: milli,
+  freeMilli: milli,
+  freeNodes: whole,
+  taskNodes: whole.meta({ description: 'nodes that could take a task now' }),
+  tasksFit: whole.meta({ description: 'the largest gang of the group that fits now' }),
+  spread: z.array(z.object({ freeMilli: milli, nodes: whole })),
+  place: z.object({ level: text, name: text, freeMilli: milli, tasksFit: whole }).nullable(),
+});
+const change = z
+  .object({
+    kind: z.enum([
+      'tasks',
+      'model',
+      'devices',
+      'property',
+      'constraint',
+      'topology',
+      'near',
+      'exclusive',
+      'tier',
+      'ceiling',
+    ]),
+    victims: whole.meta({ description: 'runs that it would stop to start; with none it starts at once' }),
+  })
+  .catchall(z.union([text, whole, z.null(), open]));
+export const explanationSchema = view<ExplanationView>('Explanation', {
+  ahead: z
+    .object({ count: whole, jobs: z.array(aheadJob) })
+    .nullable()
+    .meta({ description: 'who stands before it, as things stand; the first few that you may see' }),
+  room: roomReport.nullable().meta({ description: 'how the devices that it waits for lie' }),
+  changes: z.array(change).meta({ description: 'changes of which each alone would start it now' }),
+  ends: z
+    .object({
+      count: whole,
+      runs: z.array(z.object({ job: text, project: text, run: text, endMs: whole.nullable() })),
+    })
+    .meta({ description: 'runs of which each alone, by ending, would let it start' }),
+  complete: z.boolean().meta({ description: 'false when there may be more that would help' }),
+});
+
 export const dryRunSchema = z.object({
   valid: z.literal(true),
   spec: completeSpec,
   verdict: verdict.nullable(),
   reason: text.nullable(),
+  explanation: explanationSchema.nullable(),
   sequence: whole,
 });
 name(dryRunSchema, 'DryRun');
@@ -167,6 +234,10 @@ export const whySchema = view<WhyView>('Why', {
   sequence: whole.meta({ description: 'the event the answer stands at' }),
   verdict: verdict.nullable(),
   text,
+  explanation: explanationSchema.nullable(),
+  preemptions: z.array(z.object({ at: time, by: text.nullable() })).meta({
+    description: 'when its runs were stopped for other jobs, and for which; null where you may not see it',
+  }),
 });
 
 export const nodeSchema = view<NodeView>('Node', {

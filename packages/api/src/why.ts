@@ -1,10 +1,13 @@
 // Why a job is where it is: the engine's own verdict for a waiting job, and for the others what there is to say instead.
-import { type Verdict, verdictText, type WhyView } from '@muster/model';
+import { type PreemptionView, type Verdict, verdictText, type WhyView } from '@muster/model';
 import type { JobRow, RunRow } from '@muster/store';
 import * as z from 'zod';
+import { type Caller, sees } from './auth.ts';
 import { countParam } from './check-input.ts';
+import type { Api } from './deps.ts';
 import { visibleJob } from './jobs.ts';
 import { route } from './route.ts';
+import { seenBy } from './seen-by.ts';
 import { whySchema } from './view-schemas.ts';
 import { time, unheardText } from './views.ts';
 
@@ -28,7 +31,7 @@ export const whyJob = route({
     const { sequence: head } = await api.store.head();
     // A position beyond the log would wait for ever.
     const atLeast = Math.min(call.query.after ?? head, head);
-    const { verdict, sequence } = await api.control.explain(before.id, atLeast);
+    const { verdict, explanation, sequence } = await api.control.explain(before.id, atLeast, true);
     // Read after the answer, so that its state is not older than the verdict.
     const row = (await api.store.job(before.id)) ?? before;
     const runs = 'run' in row.state ? await api.store.runs(row.id) : [];
@@ -39,10 +42,21 @@ export const whyJob = route({
       sequence,
       verdict: shown,
       text: whyText(row, shown, runs.at(-1) ?? null),
+      explanation: shown && explanation ? seenBy(call.caller, explanation) : null,
+      preemptions: await preemptions(api, call.caller, row),
     };
     return { body: why };
   },
 });
+
+async function preemptions(api: Api, caller: Caller, { state }: JobRow): Promise<PreemptionView[]> {
+  const found: PreemptionView[] = [];
+  for (const { atMs, by } of state.state === 'ended' ? [] : state.preempted) {
+    const other = await api.store.job(by);
+    found.push({ at: time(atMs), by: other && sees(caller, other.spec.project) ? by : null });
+  }
+  return found;
+}
 
 export function whyText(row: JobRow, verdict: Verdict | null, run: RunRow | null): string {
   const { state } = row;

@@ -194,7 +194,15 @@ test('a unique start of an id or a name is enough, and several are listed', asyn
     page([first, second].filter(({ name }) => (query.get('name') ?? name) === name)),
   );
   bench.server.on(`GET /v1/jobs/${first.id}/why`, {
-    json: { job: first.id, state: 'running', sequence: 1, verdict: null, text: 'runs' },
+    json: {
+      job: first.id,
+      state: 'running',
+      sequence: 1,
+      verdict: null,
+      text: 'runs',
+      explanation: null,
+      preemptions: [],
+    },
   });
   for (const word of [first.id.slice(0, -7), first.id.slice(4, -7), 'one']) {
     const { code, stdout } = await bench.user.run(['why', word]);

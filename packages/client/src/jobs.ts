@@ -2,6 +2,7 @@
 // answer is met by sending it again and never by a second job.
 import type {
   BatchItemView,
+  ExplanationView,
   JobDetail,
   JobId,
   JobSpec,
@@ -30,6 +31,8 @@ export interface ConsideredView {
   readonly spec: JobSpec;
   readonly verdict: Verdict | null;
   readonly reason: string | null;
+  /** Who would be ahead of it and what would start it now. */
+  readonly explanation: ExplanationView | null;
   readonly sequence: number;
 }
 

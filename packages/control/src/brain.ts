@@ -29,7 +29,7 @@ export interface BrainStatus {
 export interface Brain {
   /** The epoch to decide with, or null while another server leads. */
   lead(epoch: number | null): void;
-  explain(job: JobId, atLeast: number): Promise<Explained>;
+  explain(job: JobId, atLeast: number, whole?: boolean): Promise<Explained>;
   consider(request: JobRequest): Promise<Explained>;
   ledger(atLeast: number): Promise<Ledger>;
   status(): BrainStatus;
@@ -117,14 +117,17 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
       epoch = next;
       loop.wake();
     },
-    async explain(job, atLeast) {
+    async explain(job, atLeast, whole = false) {
       await reached(atLeast);
       const nowMs = Math.max(lastNowMs, await store.nowMs());
-      return { sequence: engine.sequence, verdict: engine.explain(job, nowMs) };
+      const explanation = whole ? engine.explain(job, nowMs) : null;
+      const verdict = explanation?.verdict ?? engine.verdict(job, nowMs);
+      return { sequence: engine.sequence, verdict, explanation };
     },
     async consider(request) {
       const nowMs = Math.max(lastNowMs, await store.nowMs());
-      return { sequence: engine.sequence, verdict: engine.consider(request, nowMs) };
+      const explanation = engine.consider(request, nowMs);
+      return { sequence: engine.sequence, verdict: explanation.verdict, explanation };
     },
     async ledger(atLeast) {
       await reached(atLeast);

@@ -4,13 +4,13 @@
 import type { OutputAnswer, OutputRequest } from '@muster/drivers';
 import type { AgentSocket, RefusedCount } from '@muster/drivers/agent';
 import type { JobRequest } from '@muster/engine';
-import type { JobId, Ledger, NodeId, ServerId, Verdict } from '@muster/model';
+import type { Explanation, JobId, Ledger, NodeId, ServerId, Verdict } from '@muster/model';
 import type { Questions } from './questions.ts';
 
 export interface ControlPlane {
   readonly server: ServerId;
-  /** The engine's answer at a sequence of at least `atLeast`. */
-  explain(job: JobId, atLeast: number): Promise<Explained>;
+  /** The engine's answer at a sequence of at least `atLeast`; what would help is tried and told only when asked for. */
+  explain(job: JobId, atLeast: number, whole?: boolean): Promise<Explained>;
   /** What a job like this would be told if it were submitted now. */
   consider(request: JobRequest): Promise<Explained>;
   /** Quota, use and shares of every project, at a sequence of at least `atLeast`. */
@@ -28,6 +28,8 @@ export interface ControlPlane {
 export interface Explained {
   readonly sequence: number;
   readonly verdict: Verdict | null;
+  /** The whole answer, where that was asked for; a job the engine does not know has none. */
+  readonly explanation: Explanation | null;
 }
 
 /** The agents connected to this server. */

@@ -4,7 +4,15 @@ import { randomBytes } from 'node:crypto';
 import { type ControlPlane, type ControlStatus, createQuestions, type Explained } from '@muster/control';
 import type { OutputAnswer, OutputRequest } from '@muster/drivers';
 import { loadEngine } from '@muster/engine';
-import { freshId, type NodeId, type Role, type ServerId, type Verdict } from '@muster/model';
+import {
+  type Explanation,
+  freshId,
+  type NodeId,
+  onlyVerdict,
+  type Role,
+  type ServerId,
+  type Verdict,
+} from '@muster/model';
 import type { Store } from '@muster/store';
 import type { LightMyRequestResponse } from 'fastify';
 import { pino } from 'pino';
@@ -16,6 +24,8 @@ import { openTestStore } from './database.ts';
 /** The agents and the engine as a test plays them. */
 export interface PlayedControl extends ControlPlane {
   verdict: Verdict | null;
+  /** The whole answer beside the verdict. */
+  explanation: Explanation | null;
   lag: number;
   troubles: readonly string[];
   readonly connectedNodes: Set<NodeId>;
@@ -29,7 +39,9 @@ export function playControl(store: Store): PlayedControl {
   let sequence = 0;
   const explained = async (atLeast: number): Promise<Explained> => {
     sequence = Math.max(sequence, atLeast);
-    return { sequence, verdict: control.verdict };
+    const { verdict } = control;
+    const explanation = verdict && (control.explanation ?? onlyVerdict(verdict));
+    return { sequence, verdict, explanation };
   };
   const status = (): ControlStatus => ({
     leading: true,
@@ -54,6 +66,7 @@ export function playControl(store: Store): PlayedControl {
   const control: PlayedControl = {
     server: freshId('server', Date.now(), randomBytes(9)) as ServerId,
     verdict: null,
+    explanation: null,
     lag: 0,
     troubles: [],
     connectedNodes,

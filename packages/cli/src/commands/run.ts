@@ -2,6 +2,7 @@
 import { newKey } from '@muster/client';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
+import { printExplanation } from '../explanation-text.ts';
 import { followJob } from '../follow/follow-job.ts';
 import { type RunFlags, refusedFlags, specFromFlags } from '../spec/from-flags.ts';
 import { crlfScript } from '../spec/script-file.ts';
@@ -66,7 +67,10 @@ async function run(cli: Cli, command: string[], flags: Flags): Promise<number | 
     const considered = await client.jobs.consider(spec).catch((error) => {
       throw refusedFlags(error?.problem ?? null) ?? error;
     });
-    cli.show(considered, () => cli.line(considered.reason ?? 'valid; the engine has not looked at it yet'));
+    cli.show(considered, () => {
+      cli.line(considered.reason ?? 'valid; the engine has not looked at it yet');
+      if (considered.explanation) printExplanation(cli, considered.explanation);
+    });
     return;
   }
   const key = flags.key ?? newKey();

@@ -1,10 +1,11 @@
 // muster submit: jobs from a file. Every document is checked before any is sent, and mistakes are told with their place
 // in the file.
-import { type MusterClient, MusterError, newKey } from '@muster/client';
+import { type ConsideredView, type MusterClient, MusterError, newKey } from '@muster/client';
 import type { BatchItemView } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { exit } from '../exit-codes.ts';
+import { printExplanation } from '../explanation-text.ts';
 import { CliFailure } from '../failure.ts';
 import { followJob } from '../follow/follow-job.ts';
 import { checkDocument, placedProblem } from '../spec/check.ts';
@@ -77,7 +78,7 @@ async function dryRun(
   documents: readonly SpecDocument[],
   file: string,
 ): Promise<number> {
-  const answers: unknown[] = [];
+  const answers: ConsideredView[] = [];
   let code: number = exit.ok;
   for (const document of documents) {
     try {
@@ -90,8 +91,10 @@ async function dryRun(
     }
   }
   cli.show(answers.length === 1 ? answers[0] : { items: answers }, () => {
-    for (const answer of answers as { reason: string | null; spec: { name: string } }[])
-      cli.line(`${answer.spec.name}: valid; ${answer.reason ?? 'the engine has not looked at it yet'}`);
+    for (const { spec, reason, explanation } of answers) {
+      cli.line(`${spec.name}: valid; ${reason ?? 'the engine has not looked at it yet'}`);
+      if (explanation) printExplanation(cli, explanation);
+    }
   });
   return code;
 }

@@ -1,7 +1,8 @@
-// muster why: the engine's own answer, in whole: what is missing, on how many nodes, and the nearest thing that would do.
+// muster why: the engine's own answer, in whole: what is missing, on how many nodes, what would start it now, who is ahead.
 import type { LackCount, WhyView } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
+import { printExplanation } from '../explanation-text.ts';
 import { findJob } from '../find-job.ts';
 import { clean } from '../text/clean.ts';
 import { localTime } from '../text/time.ts';
@@ -11,7 +12,8 @@ export function whyCommand(cli: Cli): Command {
   return new Command('why')
     .summary('why a job waits, or where it was put')
     .description(
-      "The engine's answer for a job: what is missing, on how many nodes, and what would be possible.",
+      "The engine's answer for a job: what is missing and on how many nodes, which single changes would start it now (each\n" +
+        'was tried), and who is ahead of it by which rule.',
     )
     .argument('<job>', 'an id, the start of one, or a name')
     .action(
@@ -40,6 +42,13 @@ function print(cli: Cli, why: WhyView): void {
     for (const option of options)
       for (const [i, line] of wrap(clean(option), width - 4).entries())
         cli.line(`${i === 0 ? '  - ' : '    '}${line}`);
+  }
+  if (why.explanation) printExplanation(cli, why.explanation);
+  if (why.preemptions.length > 0) {
+    cli.line();
+    cli.line('Stopped before for other jobs:');
+    for (const { at, by } of why.preemptions)
+      cli.line(`  - ${localTime(at, cli.nowMs)}, for ${by ?? 'a job of another project'}`);
   }
 }
 

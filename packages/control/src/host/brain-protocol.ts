@@ -10,7 +10,13 @@ export interface BrainWorkerData {
 
 export type ToBrain =
   | { readonly type: 'lead'; readonly epoch: number | null }
-  | { readonly type: 'explain'; readonly id: number; readonly job: JobId; readonly atLeast: number }
+  | {
+      readonly type: 'explain';
+      readonly id: number;
+      readonly job: JobId;
+      readonly atLeast: number;
+      readonly whole: boolean;
+    }
   | { readonly type: 'consider'; readonly id: number; readonly request: JobRequest }
   | { readonly type: 'ledger'; readonly id: number; readonly atLeast: number }
   | { readonly type: 'stop' };

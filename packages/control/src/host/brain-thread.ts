@@ -85,7 +85,8 @@ export async function startBrainThread({ databaseUrl, log, onBug }: BrainThreadO
 
   return {
     lead: (epoch) => tell({ type: 'lead', epoch }),
-    explain: (job, atLeast) => ask<Explained>((id) => ({ type: 'explain', id, job, atLeast })),
+    explain: (job, atLeast, whole = false) =>
+      ask<Explained>((id) => ({ type: 'explain', id, job, atLeast, whole })),
     consider: (request) => ask<Explained>((id) => ({ type: 'consider', id, request })),
     ledger: (atLeast) => ask<Ledger>((id) => ({ type: 'ledger', id, atLeast })),
     status: () => status,

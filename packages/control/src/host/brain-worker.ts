@@ -43,7 +43,7 @@ port.on('message', (message: ToBrain) => {
     case 'lead':
       return brain.lead(message.epoch);
     case 'explain':
-      return answer(message.id, brain.explain(message.job, message.atLeast));
+      return answer(message.id, brain.explain(message.job, message.atLeast, message.whole));
     case 'consider':
       return answer(message.id, brain.consider(message.request));
     case 'ledger':

@@ -59,7 +59,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
 
   return {
     server,
-    explain: (job, atLeast) => brain.explain(job, atLeast),
+    explain: (job, atLeast, whole) => brain.explain(job, atLeast, whole),
     consider: (request) => brain.consider(request),
     ledger: (atLeast) => brain.ledger(atLeast),
     whatIf: (question, atLeast) => questions.whatIf(question, atLeast),
