@@ -6,7 +6,8 @@ import { DomainNodes } from './domain-nodes.ts';
 import type { Fleet } from './fleet.ts';
 import { type Placement, undoTo } from './ledger.ts';
 import { type ClassFit, tasksIn } from './match.ts';
-import { amountRoom, compareTightness, deviceRoom, isClosed, labelsAllowed } from './node-room.ts';
+import { strandedMicro } from './mix.ts';
+import { amountRoom, compareTightness, deviceRoom, isClosed, labelsAllowed, scoreOn } from './node-room.ts';
 import { candidates, pack, roomiest, roomsOf } from './packing.ts';
 import { takePort } from './ports.ts';
 import { Rooms } from './rooms.ts';
@@ -76,6 +77,7 @@ export class Attempt {
     const { topology: ofJob } = this.#shape.demand;
     const topology = demand.topology ?? (ofJob?.mode === 'spread' ? ofJob : null);
     const anyPlace = region === root && topology === null && demand.near === null && packLevel < 0;
+    if (anyPlace && demand.tasks === 1 && this.#fleet.mix.isMixed) return this.#placeOne(group, option.fits);
     if (anyPlace && this.#shape.nodePreferences.length === 0)
       return this.#placeAnywhere(group, option.tiers, demand.tasks);
     const rooms = this.#roomsOf(demand, option);
@@ -178,6 +180,67 @@ export class Attempt {
       left -= tasks;
     }
     return wanted - left;
+  }
+
+  /** A single task among jobs of many kinds: the node with the lowest score and least stranded, the tightest of those. */
+  #placeOne(group: number, fits: readonly ClassFit[]): number {
+    const fleet = this.#fleet;
+    const needsPort = group === 0;
+    let best = -1;
+    let bestScore = 0;
+    let bestFit: ClassFit | null = null;
+    for (let f = 0; f < fits.length; f++) {
+      const fit = fits[f]!;
+      const { index } = fleet.byClass[fit.classId]!;
+      const whole = fit.milli === wholeDevice;
+      const plain = whole && fit.mask === null && this.#shape.nodePreferences.length === 0;
+      let p = whole ? index.lowerBound(fleet.freeDevices, fit.count) : index.first();
+      for (let vain = 0; p >= 0; ) {
+        const slot = index.at(p);
+        const usable = this.#room(slot, fit, 1, needsPort) > 0;
+        if (usable) {
+          const score = this.#scoreWith(slot, fit);
+          const tighter = best >= 0 && score === bestScore && this.#isTighter(slot, fit, best, bestFit!);
+          if (best < 0 || score < bestScore || tighter) {
+            best = slot;
+            bestScore = score;
+            bestFit = fit;
+            this.#foundAt = p;
+          }
+        }
+        // Nodes with equally much left stand together: none is better than one that is usable, or better off than a full one.
+        const alike = plain && (usable || amountRoom(fleet, slot, fit) === 0);
+        p = alike && ++vain >= vainMax ? this.#pastEqual(index, p) : index.next(p);
+      }
+    }
+    if (best < 0) return 0;
+    this.#take(group, best, bestFit!, 1);
+    return 1;
+  }
+
+  #scoreWith(slot: number, fit: ClassFit): number {
+    const { mix, classes } = this.#fleet;
+    const stranded = strandedMicro(mix.strands(this.#fleet, slot, fit), classes.prices.deviceHourMicro);
+    return scoreOn(this.#fleet, this.#shape, slot, fit) + stranded;
+  }
+
+  #isTighter(slot: number, fit: ClassFit, other: number, otherFit: ClassFit): boolean {
+    return compareTightness(this.#fleet, slot, fit, other, otherFit, 1) < 0;
+  }
+
+  /** The next position whose node has other amounts left. */
+  #pastEqual(index: SortedInts, position: number): number {
+    const { freeDevices, freeMilli, freeCpu, freeMemory } = this.#fleet;
+    const slot = index.at(position);
+    const next = index.next(position);
+    if (next < 0 || this.#fleet.compareAmounts(slot, index.at(next)) !== 0) return next;
+    return this.#fleet.positionOf(
+      index,
+      freeDevices[slot]!,
+      freeMilli[slot]!,
+      freeCpu[slot]!,
+      freeMemory[slot]! + 1,
+    );
   }
 
   /** The cheapest nodes first. */

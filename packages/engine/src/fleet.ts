@@ -19,6 +19,7 @@ import { ClassTable, type NodeClass } from './classes.ts';
 import { grown } from './columns.ts';
 import { DeviceMasks } from './devices.ts';
 import { Ledger } from './ledger.ts';
+import { Mix } from './mix.ts';
 import { NodeOrder } from './node-order.ts';
 import { lowestFree } from './ports.ts';
 import { deviceNeeds, Resources } from './resources.ts';
@@ -81,6 +82,8 @@ export class Fleet {
   tree: Tree;
   resources: Resources;
   readonly changes = new Changes();
+  /** What the jobs that wait and run ask for together. */
+  mix = new Mix();
   /** Rooms of options that ask for places of the topology. */
   readonly rooms = new WeakMap<object, Rooms>();
 
@@ -212,6 +215,16 @@ export class Fleet {
     this.freeMemory[a]! - this.freeMemory[b]! ||
     this.order.numbers[a]! - this.order.numbers[b]!;
 
+  /** 0 for nodes with equally much left. */
+  compareAmounts(a: number, b: number): number {
+    return (
+      this.freeDevices[a]! - this.freeDevices[b]! ||
+      this.freeMilli[a]! - this.freeMilli[b]! ||
+      this.freeCpu[a]! - this.freeCpu[b]! ||
+      this.freeMemory[a]! - this.freeMemory[b]!
+    );
+  }
+
   /** The first position of a class's index with at least these amounts, compared one after the other; or -1. */
   positionOf(index: SortedInts, devices: number, milli: number, cpuMilli: number, memoryMib: number): number {
     this.freeDevices[probe] = devices;
@@ -273,6 +286,7 @@ export class Fleet {
     other.classOf = this.classOf.slice();
     other.order = this.order.copy();
     other.existence = this.existence;
+    other.mix = this.mix;
     other.#vacant = this.#vacant.slice();
     return other;
   }

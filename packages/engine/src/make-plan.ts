@@ -73,10 +73,12 @@ export function bringUp(state: State, nowMs: number): void {
   } else for (const project of eased) for (const lane of queue.gatedAt(project)) look(queue, lane);
   // Greedy shapes may happen to be helped by less room elsewhere, and what a job uses may follow from the node it gets: such
   // shapes are tried whenever anything is.
-  if (state.touched || queue.open.size > 0) reopenWhere(state, (shape) => isGreedy(shape) || shape.stalled);
+  if (state.touched || queue.mix.moved || queue.open.size > 0)
+    reopenWhere(state, (shape) => isGreedy(shape) || shape.stalled);
   state.nodesChanged = false;
   state.allChanged = false;
   state.touched = false;
+  queue.mix.moved = false;
   eased.clear();
   freed.clear();
 }

@@ -16,6 +16,10 @@
 //         speed of the alternative; preferences that are not met; trust that is missing. See price.ts. The cheapest nodes
 //         are filled first, whatever else; everything below is among nodes of equal score. With the default policy all
 //         nodes have the same, unless a job has preferences.
+//         Fragmentation is a term for a group of one task that may go anywhere, while jobs of several kinds are known: by how
+//         much the node's free devices without the cores that go with them become more or fewer, at the policy's price
+//         of a device. How many cores go with a device is what the jobs that wait and run ask for together (mix.ts).
+//         It is not counted when alternatives are compared.
 // Nodes:  of those that hold the most of the tasks still to place, the one where they open the fewest untouched devices (parts
 //         of devices go to devices that are in use already), then the one with the least left over afterwards: untouched
 //         devices (of all kinds), thousandths of devices, cores, memory; then the lowest node id. See fit.ts.

@@ -16,6 +16,7 @@ import {
   tierNamed,
 } from '@muster/model';
 import { type held, type JobTable, type placed, queued } from './jobs.ts';
+import { Mix } from './mix.ts';
 import { compareStanding, compareSubmitted, compareWaiting, type Standing } from './order.ts';
 import type { Project, Projects } from './projects.ts';
 import type { Reason } from './reason.ts';
@@ -94,6 +95,8 @@ export class Queue {
   readonly starved: SortedInts;
   /** Entries with waiting jobs and a deadline that are not urgent yet, by when they will be. */
   readonly pressing: SortedInts;
+  /** What all its jobs ask for together, waiting or placed. */
+  readonly mix: Mix;
   entries: (Entry | undefined)[] = [];
   lanes: (Lane | undefined)[] = [];
   waiting = 0;
@@ -113,6 +116,7 @@ export class Queue {
     this.jobs = jobs;
     this.projects = projects;
     this.#policy = policy;
+    this.mix = from ? from.mix.copy() : new Mix();
     this.delayed = this.#sorted(this.#compareDue, from?.delayed);
     this.starving = this.#sorted(this.#compareStarving, from?.starving);
     this.starved = this.#sorted(this.compareStarved, from?.starved);
@@ -134,6 +138,7 @@ export class Queue {
       this.#byKey.set(key, entry);
     }
     entry.uses++;
+    this.mix.add(shape.mix, 1);
     this.jobs.entry[job] = entry.id;
   }
 
@@ -173,7 +178,9 @@ export class Queue {
     const fresh = this.fresh.has(entry);
     const ungated = this.ungated.has(lane);
     const open = this.open.has(shape);
+    const { moved } = this.mix;
     this.unqueue(job);
+    this.mix.add(shape.mix, -1);
     this.enter(job, facts, demand);
     const twin = this.entryOf(job);
     const twinOpen = this.open.has(twin.lane.shape);
@@ -182,6 +189,8 @@ export class Queue {
       this.unqueue(job);
       setIn(this.open, twin.lane.shape, twinOpen);
       this.#release(twin);
+      this.mix.add(shape.mix, 1);
+      this.mix.moved = moved;
       this.jobs.entry[job] = entry.id;
       this.queue(job, nowMs);
       entry.told = told;
@@ -553,6 +562,7 @@ export class Queue {
 
   #release(entry: Entry): void {
     entry.uses--;
+    this.mix.add(entry.lane.shape.mix, -1);
     if (entry.uses === 0) this.#drop(entry);
   }
 

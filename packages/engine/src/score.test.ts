@@ -106,3 +106,27 @@ test('the table shows every kind of place with its terms, best first', () => {
     `old 1 35555555 0 0 35555555 1`,
   ]);
 });
+
+describe('fragmentation', () => {
+  const asks = (count: number, cores: number): JobDemand =>
+    demand(group(count === 0 ? [] : [gpus(count)], { cpuMilli: cores * 1000, memoryMib: 1 }));
+
+  test('keeps cores beside free devices when jobs of several kinds are known', () => {
+    // Eight devices each; x has few cores for them, y many.
+    const [x, y] = [node('x', { cpuMilli: 32_000 }), node('y', { cpuMilli: 128_000 })];
+    // Of one kind alone the tightest node would be x.
+    expect(nodesOf(worldOf([x, y]), asks(1, 12))).toEqual(['x']);
+    const world = worldOf([x, y]);
+    world.submit(job(8, asks(1, 4)), true);
+    world.submit(job(9, asks(1, 6)), true);
+    expect(nodesOf(world, asks(1, 12), asks(1, 1), asks(0, 20))).toEqual(['y', 'x', 'y']);
+  });
+
+  test('is shown in the table', () => {
+    const world = worldOf([node('x', { cpuMilli: 32_000, pool: 'x' })]);
+    for (const [i, cores] of [4, 4, 8].entries()) world.submit(job(i + 1, asks(1, cores)), true);
+    const [row] = scoreTable(loadState(world.rows()), asks(1, 12));
+    // 8 devices and 32 cores, 16/3 cores a device: 2 devices are stranded, and with 12 cores gone 3.25 of the 7 left.
+    expect(row).toMatchObject({ price: 1.12 * money, fragmentation: 1.25 * money, total: 2.37 * money });
+  });
+});

@@ -1,13 +1,16 @@
 // The choice as a table: every kind of place where a task of a request could run, with each term of its score in micro-money for
 // an hour of the task's work, the best first. What `place` does, made visible; the runners-up say what was passed over.
 import type { JobDemand } from '@muster/model';
+import type { Fleet } from './fleet.ts';
+import type { ClassFit } from './match.ts';
+import { strandedMicro } from './mix.ts';
 import { amountRoom, isClosed, scoreOn } from './node-room.ts';
 import { compareText } from './order.ts';
 import { noAsk } from './resource-keys.ts';
 import { makeShape, matchShape } from './shape.ts';
 import type { State } from './state.ts';
 
-/** The terms of one score. Waiting, preemption and transfer are 0 until the engine chooses by them. */
+/** The terms of one score, of the best node of its kind. Waiting, preemption and transfer are 0 until the engine chooses by them. */
 export interface ScoreTerms {
   readonly price: number;
   readonly preference: number;
@@ -49,10 +52,20 @@ export function scoreTable(state: State, demand: JobDemand): ScoreRow[] {
         );
         const models = [...new Set(such.map(({ model }) => model))].sort(compareText);
         const { cluster = '', pool = '', capacity = null } = cls.labels;
+        const key = JSON.stringify([
+          group.name,
+          alternative,
+          cluster,
+          pool,
+          capacity,
+          models,
+          cls.trustMilli,
+        ]);
         for (let p = index.first(); p >= 0; p = index.next(p)) {
           const slot = index.at(p);
-          const open = !isClosed(fleet, shape, slot, false);
-          const total = scoreOn(fleet, shape, slot, fit);
+          const tasksFit = isClosed(fleet, shape, slot, false) ? 0 : amountRoom(fleet, slot, fit);
+          const asked = scoreOn(fleet, shape, slot, fit);
+          const fragmentation = group.tasks === 1 && tasksFit > 0 ? fragmentationOn(fleet, slot, fit) : 0;
           const row: ScoreRow = {
             group: group.name,
             alternative,
@@ -61,18 +74,15 @@ export function scoreTable(state: State, demand: JobDemand): ScoreRow[] {
             capacity,
             models,
             ...fit.cost,
-            preference: total - fit.cost.price - fit.cost.trust,
+            preference: asked - fit.cost.price - fit.cost.trust,
+            fragmentation,
             ...later,
-            total,
+            total: asked + fragmentation,
             nodes: 1,
-            tasksFit: open ? amountRoom(fleet, slot, fit) : 0,
+            tasksFit,
           };
-          const key = JSON.stringify([row.group, alternative, cluster, pool, capacity, models, total]);
           const known = rows.get(key);
-          rows.set(
-            key,
-            known ? { ...known, nodes: known.nodes + 1, tasksFit: known.tasksFit + row.tasksFit } : row,
-          );
+          rows.set(key, known ? together(known, row) : row);
         }
       }
   const groupAt = (name: string): number => demand.groups.findIndex((group) => group.name === name);
@@ -88,4 +98,15 @@ export function scoreTable(state: State, demand: JobDemand): ScoreRow[] {
   );
 }
 
-const later = { fragmentation: 0, waiting: 0, preemption: 0, transfer: 0 };
+const later = { waiting: 0, preemption: 0, transfer: 0 };
+
+function fragmentationOn(fleet: Fleet, slot: number, fit: ClassFit): number {
+  const { mix, classes } = fleet;
+  return mix.isMixed ? strandedMicro(mix.strands(fleet, slot, fit), classes.prices.deviceHourMicro) : 0;
+}
+
+/** The terms of the node that would be taken first; one with room goes before one without. */
+function together(a: ScoreRow, b: ScoreRow): ScoreRow {
+  const better = a.tasksFit > 0 === b.tasksFit > 0 ? b.total < a.total : b.tasksFit > 0;
+  return { ...(better ? b : a), nodes: a.nodes + b.nodes, tasksFit: a.tasksFit + b.tasksFit };
+}

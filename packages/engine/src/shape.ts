@@ -10,6 +10,7 @@ import {
 } from '@muster/model';
 import type { ClassTable } from './classes.ts';
 import { type ClassFit, matchClass } from './match.ts';
+import { type MixPart, mixParts } from './mix.ts';
 import type { Lane } from './queue.ts';
 import type { Reason } from './reason.ts';
 import type { Ask } from './resource-keys.ts';
@@ -34,6 +35,8 @@ export interface Shape {
   readonly key: string;
   readonly demand: JobDemand;
   readonly groups: readonly ShapeGroup[];
+  /** What it adds to the mix of all jobs. */
+  readonly mix: readonly MixPart[];
   /** Choices of one option a group, in the order they are tried. */
   readonly combinations: readonly (readonly number[])[];
   /** Constraints on fine labels, which no class can answer. */
@@ -145,6 +148,7 @@ export function makeShape(id: number, key: string, demand: JobDemand, ask: Ask):
     key,
     demand,
     groups,
+    mix: mixParts(demand),
     combinations: combinationsOf(groups),
     nodeRules: [],
     nodePreferences: [],

@@ -46,13 +46,16 @@ export interface State {
 export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'policyVersion'>): State {
   const jobs = new JobTable();
   const projects = Projects.of(rows.policy);
+  const queue = new Queue(jobs, projects, rows.policy);
+  const fleet = new Fleet(new ClassTable(rows.policy), rows.policy.topology);
+  fleet.mix = queue.mix;
   return {
     sequence: rows.sequence,
     policyVersion: rows.policyVersion,
     policy: rows.policy,
-    fleets: new Fleets(new Fleet(new ClassTable(rows.policy), rows.policy.topology)),
+    fleets: new Fleets(fleet),
     jobs,
-    queue: new Queue(jobs, projects, rows.policy),
+    queue,
     projects,
     runs: new ForkMap(),
     clockMs: 0,
@@ -69,12 +72,15 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
 export function copyState(state: State): State {
   const jobs = state.jobs.copy();
   const projects = state.projects.copy();
+  const queue = state.queue.copy(jobs, projects);
   const { live } = state.fleets;
+  const fleet = live.copy(live.classes.copy());
+  fleet.mix = queue.mix;
   return {
     ...state,
-    fleets: new Fleets(live.copy(live.classes.copy())),
+    fleets: new Fleets(fleet),
     jobs,
-    queue: state.queue.copy(jobs, projects),
+    queue,
     projects,
     runs: state.runs.fork(),
     eased: twins(state.eased, projects),

@@ -85,13 +85,10 @@ const arbitraryNode: fc.Arbitrary<NodeFacts> = fc
     ),
     capabilities: fc.constantFrom(['fractions' as const], ['fractions' as const], []),
     pool: fc.constantFrom('gpu', 'gpu', 'other'),
-    trust: fc.constantFrom(undefined, undefined, undefined, 900),
+    trustMilli: fc.constantFrom(1000, 1000, 1000, 900),
     ports: fc.constantFrom({ first: 10, count: 8 }, { first: 10, count: 2 }, { first: 11, count: 1 }),
   })
-  .map(({ name, trust, ...options }) => ({
-    ...node(name, options),
-    ...(trust === undefined ? {} : { trustMilli: trust }),
-  }));
+  .map(({ name, trustMilli, ...options }) => ({ ...node(name, options), trustMilli }));
 
 const arbitraryAccelerator: fc.Arbitrary<AcceleratorDemand> = fc.record({
   kind: fc.constantFrom(...Array<string>(9).fill('gpu'), 'tpu'),

@@ -28,6 +28,7 @@ export interface Box {
   readonly facts: NodeFacts;
   /** Ready and not draining. */
   readonly open: boolean;
+  readonly mix: ReferenceMix;
   cpuMilli: number;
   memoryMib: number;
   /** Thousandths taken, by device index. */
@@ -39,7 +40,9 @@ export interface Box {
 }
 
 export function boxesOf(rows: EngineRows): Box[] {
-  const boxes = rows.nodes.toSorted((a, b) => (a.node < b.node ? -1 : 1)).map(emptyBox);
+  const boxes = rows.nodes
+    .toSorted((a, b) => (a.node < b.node ? -1 : 1))
+    .map((facts) => emptyBox(facts, mixOf(rows)));
   for (const run of rows.runs) {
     for (const task of run.tasks) {
       const box = boxes.find(({ facts }) => facts.node === task.node)!;
@@ -86,10 +89,11 @@ export function placeJob(
   return null;
 }
 
-function emptyBox(facts: NodeFacts): Box {
+function emptyBox(facts: NodeFacts, mix: ReferenceMix): Box {
   const { cpuMilli, memoryMib } = facts.inventory;
   return {
     facts,
+    mix,
     open: facts.state === 'ready' && facts.drain === null,
     tasks: 0,
     cpuMilli,
@@ -244,6 +248,53 @@ function usesOf(boxes: readonly Box[], tasks: readonly TaskPlacement[]): Uses {
   return uses;
 }
 
+/** A single task when jobs of several kinds are there: the lowest score and least stranded, then as ever. */
+export function placeOne(gang: Gang, g: number): Task[] {
+  const { deviceHourMicro } = gang.policy.prices;
+  const strandedBy = ({ before, after }: Way): number => {
+    const milli = strandedOn(after) - strandedOn(before);
+    return Math.trunc((milli * deviceHourMicro) / 1000);
+  };
+  const score = (way: Way): number => scoreOf(gang, g, way.before) + strandedBy(way);
+  const [best] = gang.boxes
+    .filter((box) => mayUse(gang, box) && (g !== 0 || freePort(box) !== null))
+    .map((box) => fill(gang, g, box, Math.min(1, resourceRoom(gang, g, box))))
+    .filter((way) => way.tasks.length > 0)
+    .sort((a, b) => score(a) - score(b) || better(a, b));
+  if (!best) return [];
+  if (g === 0) gang.port = freePort(best.after);
+  if (g === 0) best.after.ports.add(gang.port!);
+  gang.boxes = gang.boxes.map((box) => (box.facts === best.after.facts ? best.after : box));
+  return best.tasks;
+}
+
+/** Free thousandths of devices without the cores that go with them in the mix of jobs. */
+function strandedOn(box: Box): number {
+  const { cpuMilli, milli } = box.mix;
+  const ratio = Math.min(4 * 2 ** 20, Math.floor((milli * 2 ** 20) / cpuMilli));
+  return Math.max(0, freeMilli(box) - Math.floor((Math.max(0, box.cpuMilli) * ratio) / 2 ** 20));
+}
+
+export interface ReferenceMix {
+  readonly kinds: number;
+  readonly cpuMilli: number;
+  readonly milli: number;
+}
+
+/** All tasks of jobs that are not over and that name their devices and cores. */
+function mixOf(rows: EngineRows): ReferenceMix {
+  const kinds = new Set<string>();
+  const sum = { cpuMilli: 0, milli: 0 };
+  for (const { tasks, cpuMilli, accelerators } of rows.jobs.flatMap(({ demand }) => demand.groups)) {
+    const milli = accelerators[0]?.milli;
+    if (milli === undefined || cpuMilli === null) continue;
+    kinds.add(`${cpuMilli}/${milli}`);
+    sum.cpuMilli += tasks * cpuMilli;
+    sum.milli += tasks * milli;
+  }
+  return { kinds: kinds.size, ...sum };
+}
+
 /** As many of `count` tasks as fit into the boxes named, node by node in the order of order.ts. */
 export function fillNodes(gang: Gang, g: number, nodes: ReadonlySet<NodeId>, count: number): Task[] {
   const tasks: Task[] = [];
@@ -277,13 +328,13 @@ export function boxRoom(gang: Gang, g: number, box: Box): number {
 }
 
 /** What a task of the group needs of each resource on this box, at most; null where it could never run. */
-export function resourceNeeds(gang: Gang, g: number, { facts }: Box): number[] | null {
+export function resourceNeeds(gang: Gang, g: number, { facts, mix }: Box): number[] | null {
   const wanted = gang.choice[g] ?? null;
   const { inventory } = facts;
   const such = wanted
     ? inventory.devices.filter((device) => isSuch(device, wanted, gang.policy.hardware))
     : [];
-  const empty = { ...emptyBox(facts), open: true };
+  const empty = { ...emptyBox(facts, mix), open: true };
   if (!admits(empty, gang.row.demand) || fill(gang, g, empty, 1).tasks.length === 0) return null;
   return gang.policy.topology.resources.map(({ perDevice, perTask }) => {
     const each = such.map(({ kind, model }) => perDevice[model] ?? perDevice[kind] ?? 0);

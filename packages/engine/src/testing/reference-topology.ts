@@ -6,6 +6,7 @@ import {
   fillNodes,
   firstOrder,
   type Gang,
+  placeOne,
   resourceNeeds,
   type Task,
 } from './reference-place.ts';
@@ -79,7 +80,7 @@ function holding(gang: Gang, g: number, near: Near, region: Domain, level: numbe
 function roomOf(gang: Gang, g: number, near: Near, domain: Domain): number {
   const nodeLevel = gang.policy.topology.levels.length;
   const sum =
-    domain.level === nodeLevel
+    domain.level === nodeLevel || gang.policy.topology.resources.length === 0
       ? boxesIn(gang, domain)
           .filter(near)
           .reduce((rooms, box) => rooms + boxRoom(gang, g, box), 0)
@@ -146,6 +147,8 @@ export function placeGroup(gang: Gang, g: number, tasksOf: readonly (readonly Ta
     );
     near = (box) => domains.has(domainOf(gang, box, level).path);
   }
+  const anyPlace = asked === null && ask === null && region === fleet && packLevel < 0;
+  if (anyPlace && tasks === 1 && gang.boxes.some(({ mix }) => mix.kinds > 1)) return placeOne(gang, g);
   if (asked === null) return pack(gang, g, near, region, packLevel, tasks);
   const level = levelOf(gang, asked.level);
   if (level === null) return [];
