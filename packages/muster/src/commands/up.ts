@@ -36,7 +36,7 @@ export async function up(cli: Cli, flags: UpFlags): Promise<void> {
   const databaseUrl = cli.terminal.env.DATABASE_URL;
   const system = await startLocalSystem({ dir, databaseUrl, port, agents, log });
   try {
-    describe(cli, system, dir, logFile);
+    await describe(cli, system, dir, logFile);
     welcome(cli, system.nodes, performance.now() - began, await left(system.client), options.stopJobs);
     ready = true;
     await stopped;
@@ -62,13 +62,13 @@ function makeFolder(dir: string): void {
   }
 }
 
-function describe(cli: Cli, system: LocalSystem, dir: string, logFile: string): void {
+async function describe(cli: Cli, system: LocalSystem, dir: string, logFile: string): Promise<void> {
   const { database, url, nodes, token, adminToken } = system;
   say(cli, 'database', database.where);
   say(cli, 'server', url);
   for (const node of nodes) say(cli, 'node', nodeText(node));
   say(cli, 'log', logFile);
-  say(cli, 'profile', logIn(cli, url, token));
+  say(cli, 'profile', await logIn(cli, url, token));
   if (adminToken === null) return;
   say(cli, 'token', adminToken);
   say(cli, '', `admin; shown this once, kept in ${join(dir, 'admin-token')}`);
@@ -107,15 +107,32 @@ function nodeText(node: NodeView): string {
   return `${node.name}: ${devices}, ${cores}, ${Math.round(node.memoryMib / 102.4) / 10}GiB${state}`;
 }
 
-/** The CLI of this user finds the system by itself, unless it was told to use another one. */
-function logIn(cli: Cli, server: string, token: string): string {
+/**
+ * The CLI of this user finds the system by itself, unless it was told to use another one, or another one of this kind is
+ * running: that one keeps its name, and this one gets a name of its own.
+ */
+async function logIn(cli: Cli, server: string, token: string): Promise<string> {
   const { env } = cli.terminal;
-  const before = loadProfiles(env).current;
+  const { current: before, profiles } = loadProfiles(env);
+  const other = profiles[profileName]?.server;
+  if (other !== undefined && other !== server && (await answers(other))) {
+    const name = `${profileName}-${new URL(server).port}`;
+    rememberProfile(env, name, { server, token }, false);
+    return `${name} ("${profileName}" is ${other}, which is running; use this one with: --profile ${name})`;
+  }
   const chosen = before === null || before === profileName;
   rememberProfile(env, profileName, { server, token }, chosen);
   return chosen
     ? profileName
     : `${profileName} (yours is "${before}"; change with: muster profiles use ${profileName})`;
+}
+
+async function answers(server: string): Promise<boolean> {
+  try {
+    return (await fetch(new URL('/healthz', server), { signal: AbortSignal.timeout(1000) })).ok;
+  } catch {
+    return false;
+  }
 }
 
 function welcome(cli: Cli, nodes: readonly NodeView[], tookMs: number, live: number, cancels: boolean): void {
@@ -148,6 +165,6 @@ async function leave(cli: Cli, client: MusterClient, cancel: boolean): Promise<v
   cli.note(
     items.length === 0
       ? 'Stopping.'
-      : `Stopping. ${items.length} running job${items.length === 1 ? ' goes' : 's go'} on without a server for as long as its stopAfter allows (5 minutes unless it says otherwise); "muster up" finds ${items.length === 1 ? 'it' : 'them'} again.`,
+      : `Stopping. ${items.length} running job${items.length === 1 ? ' goes' : 's go'} on without a server for as long as ${items.length === 1 ? 'its' : 'their'} stopAfter allows (5 minutes unless the spec says otherwise); "muster up" finds ${items.length === 1 ? 'it' : 'them'} again.`,
   );
 }
