@@ -19,7 +19,7 @@ export async function findJob(client: MusterClient, word: string): Promise<JobId
   const ids = [...new Set(matches.map(({ id }) => id))];
   const [only] = ids;
   if (only === undefined && tooShort(prefix))
-    throw usage(
+    throw new CliFailure(
       `no job that you can see is named "${word}", and for the start of an id it is too short; "muster ps --all" lists them`,
     );
   if (only === undefined)

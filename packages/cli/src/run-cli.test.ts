@@ -105,6 +105,28 @@ test('ps shows what has not ended and what ended within the hour', async () => {
   );
 });
 
+test('ps in a narrow terminal says which job can never start, and where the reasons are', async () => {
+  bench.logIn();
+  const verdict = { kind: 'impossible', reasons: [], nearest: [] } as const;
+  const reason = 'impossible: no node can ever hold a task of group main';
+  bench.server.on('GET /v1/jobs', ({ query }) =>
+    page(query.get('state') === 'ended' ? [] : [jobView({ state: 'queued', verdict, reason })]),
+  );
+  const { stdout } = await bench.user.run(['ps'], { tty: true, columns: 60, nowMs: now });
+  expect(stdout).toContain('impossible');
+  expect(stdout).toContain('no room for reasons; see: muster why JOB, or -o wide');
+});
+
+test('what the server refuses of a token is told by its flag', async () => {
+  bench.logIn();
+  const errors = [{ path: '/expiresIn', message: 'must be a duration' }];
+  bench.server.on('POST /v1/enrolments', problem('invalid-field', 400, '/expiresIn: must be', errors));
+  expect(await bench.user.run(['nodes', 'token', '--expires-in', 'x'])).toMatchObject({
+    code: 2,
+    stderr: 'muster: --expires-in: must be a duration\n',
+  });
+});
+
 test('json is what the API said, and the flag may stand before or after the command', async () => {
   bench.logIn();
   bench.server.on('GET /v1/nodes/gpu-1', { json: nodeView() });

@@ -27,7 +27,13 @@ export function undrainCommand(cli: Cli): Command {
     .action(
       cli.act(async (name: string) => {
         const node = await cli.client().nodes.undrain(name);
-        cli.show(node, () => cli.line(`${clean(node.name)} takes new work again`));
+        cli.show(node, () =>
+          cli.line(
+            node.state === 'ready'
+              ? `${clean(node.name)} takes new work again`
+              : `${clean(node.name)} is no longer drained; it is ${node.state}, and takes new work once its agent is back`,
+          ),
+        );
       }),
     );
 }

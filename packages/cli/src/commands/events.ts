@@ -65,7 +65,10 @@ export function eventText({ body }: EventView): string {
     if (hidden.has(key) || key.endsWith('Ms') || value === subject) continue;
     if (key === 'tasks' && Array.isArray(value))
       parts.push(`${value.length} task${value.length === 1 ? '' : 's'}`);
-    else if (key === 'result' || key === 'because' || key === 'reason' || key === 'exit')
+    else if (key === 'drain' && value) {
+      const { by, reason } = value as { by?: unknown; reason?: unknown };
+      parts.push(`by=${by}`, String(reason));
+    } else if (key === 'result' || key === 'because' || key === 'reason' || key === 'exit')
       parts.push(resultText(key, value));
     else if (typeof value === 'string' || typeof value === 'number' || value === true)
       parts.push(`${key}=${value}`);

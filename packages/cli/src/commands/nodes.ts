@@ -4,6 +4,7 @@ import { formatMilli, type NodeView } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { repeatedly, type View } from '../repeatedly.ts';
+import { inFlags } from '../spec/from-flags.ts';
 import { clean } from '../text/clean.ts';
 import { paintState } from '../text/style.ts';
 import type { Column } from '../text/table.ts';
@@ -65,11 +66,16 @@ export function nodeState(node: NodeView): string {
   return node.drain.quarantine ? 'quarantined' : 'draining';
 }
 
+/** Since when it is what `nodeState` says. */
+function stateSince(node: NodeView): string {
+  return node.state === 'ready' && node.drain !== null ? node.drain.since : node.stateSince;
+}
+
 function reason(node: NodeView): string {
   if (node.drain?.quarantine) return `${node.drain.reason}; end it with: muster undrain ${node.name}`;
   if (node.drain) return `drained by ${node.drain.by}: ${node.drain.reason}`;
   if (node.strikes?.spared)
-    return `its agent sent ${node.strikes.count} bad messages; not quarantined, because its pool has too few nodes left`;
+    return `its agent sent ${node.strikes.count} bad messages; not quarantined, because too much of its pool would be`;
   return node.stateReason?.message ?? '';
 }
 
@@ -147,7 +153,7 @@ async function one(cli: Cli, client: MusterClient, name: string): Promise<View> 
   ];
   return [
     `${cli.paint('dim', 'Node'.padEnd(11))} ${cli.paint('bold', clean(node.name))}  ${node.id}`,
-    `${cli.paint('dim', 'State'.padEnd(11))} ${paintState(cli.paint, nodeState(node))} for ${elapsed(node.stateSince, null, cli.nowMs)}`,
+    `${cli.paint('dim', 'State'.padEnd(11))} ${paintState(cli.paint, nodeState(node))} for ${elapsed(stateSince(node), null, cli.nowMs)}`,
     ...(reason(node) === '' ? [] : [field('Reason', reason(node))]),
     ...strikesText(node, cli.nowMs).map((text) => field('Strikes', text)),
     field('Cluster', `${node.cluster}  pool ${node.pool}`),
@@ -208,9 +214,13 @@ function tokenCommand(cli: Cli): Command {
       cli.act(async (flags: { cluster?: string; pool?: string; uses?: string; expiresIn?: string }) => {
         const { cluster, pool, expiresIn } = flags;
         const uses = flags.uses === undefined ? undefined : Number(flags.uses);
-        const made = await cli.client().nodes.createEnrolment({ cluster, pool, uses, expiresIn });
+        const client = cli.client();
+        const made = await client.nodes.createEnrolment({ cluster, pool, uses, expiresIn }).catch(inFlags);
+        const known =
+          cluster === undefined || (await client.nodes.list({ cluster, limit: 1 })).items.length > 0;
         cli.show(made, () => {
           cli.line(made.token);
+          if (!known) cli.note(`no node is in cluster ${clean(cluster ?? '')} yet: this token begins it`);
           cli.note(
             `good until ${localTime(made.expiresAt, cli.nowMs)}; on the machine, with the token in a file:`,
           );

@@ -3,6 +3,7 @@
 import type { ProjectView } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
+import { inFlags } from '../spec/from-flags.ts';
 import { ago } from '../text/time.ts';
 
 export function projectsCommand(cli: Cli): Command {
@@ -32,7 +33,7 @@ export function projectsCommand(cli: Cli): Command {
         .argument('<path>', 'names joined by "/"')
         .action(
           cli.act(async (path: string) => {
-            const project = await cli.client().projects.create(path);
+            const project = await cli.client().projects.create(path).catch(inFlags);
             cli.show(project, () => cli.line(`project ${project.path} is there`));
           }),
         ),

@@ -57,7 +57,10 @@ async function ps(cli: Cli, client: MusterClient, flags: Flags): Promise<string[
   if (cli.globals.output === 'json' || cli.globals.output === 'yaml') return { value: page };
   if (page.items.length > 0) {
     const more = page.next === null ? [] : [cli.paint('dim', `more than ${flags.limit} jobs; -n shows more`)];
-    return [...cli.tableLines(columns(cli), page.items), ...more];
+    const lines = cli.tableLines(columns(cli), page.items);
+    const untold = !lines[0]?.includes('REASON') && page.items.some((job) => jobReason(job) !== '');
+    const hint = untold ? [cli.paint('dim', 'no room for reasons; see: muster why JOB, or -o wide')] : [];
+    return [...lines, ...more, ...hint];
   }
   if (filtered) return ['No job fits.'];
   return [
@@ -131,7 +134,7 @@ function columns(cli: Cli): Column<JobView>[] {
     { title: 'NAME', cell: (job) => job.name, importance: 60, least: 10 },
     {
       title: 'STATE',
-      cell: jobState,
+      cell: (job) => (job.verdict?.kind === 'impossible' ? 'impossible' : jobState(job)),
       paint: (text) => paintState(cli.paint, text),
       importance: 90,
       fixed: true,

@@ -3,6 +3,7 @@ import type { Role, TokenView } from '@muster/model';
 import { Command, Option } from 'commander';
 import type { Cli } from '../cli.ts';
 import { usage } from '../failure.ts';
+import { inFlags } from '../spec/from-flags.ts';
 import { clean } from '../text/clean.ts';
 import { ago } from '../text/time.ts';
 
@@ -56,7 +57,7 @@ function createCommand(cli: Cli): Command {
     .action(
       cli.act(async (name: string, flags: Omit<Flags, 'name'>) => {
         const { role, project, expiresIn } = flags;
-        const made = await cli.client().tokens.create({ name, role, project, expiresIn });
+        const made = await cli.client().tokens.create({ name, role, project, expiresIn }).catch(inFlags);
         cli.show(made, () => {
           cli.line(made.token);
           cli.note(`${made.id}: keep the text now, it is not shown again`);

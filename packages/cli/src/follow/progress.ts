@@ -26,7 +26,7 @@ export class Progress {
     this.#text = text;
     this.#sinceMs = sinceMs;
     if (!this.#live) {
-      if (changed) this.#cli.note(text);
+      if (changed) this.#cli.note(`-- ${text}`);
       return;
     }
     this.#draw();

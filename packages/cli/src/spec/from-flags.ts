@@ -1,5 +1,6 @@
 // The job that `muster run` flags describe. Values go to the server as written; what it refuses is told by the flag
 // that said it.
+import { MusterError } from '@muster/client';
 import type { FieldProblem, JobSpecInput } from '@muster/model';
 import { parseSpec } from '@muster/model';
 import { CliFailure, usage } from '../failure.ts';
@@ -123,6 +124,9 @@ const flagOf: readonly (readonly [pointer: RegExp, flag: string])[] = [
   [/^\/env(?:\/(.*))?/, '--env $1'],
   [/^\/(name|title|project|tier|priority|workdir|tasks|exclusive)/, '--$1'],
   [/^\/command/, 'the command'],
+  [/^\/(uses|cluster|pool|role)$/, '--$1'],
+  [/^\/expiresIn$/, '--expires-in'],
+  [/^\/path$/, 'the path'],
 ];
 
 export function flagProblems(problems: readonly Pick<FieldProblem, 'path' | 'message'>[]): string {
@@ -140,6 +144,12 @@ export function refusedFlags(
   problem: { readonly errors?: readonly { path: string; message: string }[] } | null,
 ): CliFailure | null {
   return problem?.errors && problem.errors.length > 0 ? new CliFailure(flagProblems(problem.errors)) : null;
+}
+
+/** For a request made of flags: what the server refuses of it is told by the flag that said it, as wrong usage. */
+export function inFlags(error: unknown): never {
+  const errors = error instanceof MusterError ? error.problem?.errors : undefined;
+  throw errors && errors.length > 0 ? usage(flagProblems(errors)) : error;
 }
 
 function orNothing<T extends object>(value: T): T | undefined {

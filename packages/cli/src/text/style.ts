@@ -19,6 +19,7 @@ export function paintFor(
 
 const stateStyles: Readonly<Record<string, Style>> = {
   queued: 'yellow',
+  impossible: 'red',
   held: 'magenta',
   starting: 'cyan',
   running: 'green',
