@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { mintSecret, secretHash, withoutSecrets } from './token-text.ts';
+import { mintSecret, secretHash, secretStart, withoutSecrets } from './token-text.ts';
 
 test('a minted token has its form, and its hash is not the token', () => {
   const text = mintSecret('mst', randomBytes);
@@ -24,4 +24,11 @@ test('a text to be kept loses its secrets and nothing else', () => {
   const [token, enrolment] = [mintSecret('mst', randomBytes), mintSecret('mse', randomBytes)];
   expect(withoutSecrets(`a ${token},b/${enrolment} c`)).toBe('a mst_...,b/mse_... c');
   expect(withoutSecrets('tok_1 bot viewer (all projects)')).toBe('tok_1 bot viewer (all projects)');
+});
+
+test('the start of a secret is found where one may begin, and not in the middle of a cursor', () => {
+  for (const url of ['/v1/jobs/mst_abc', '/v1/jobs?x=mse_abc', '/v1/x y mst_'])
+    expect(secretStart.test(url)).toBe(true);
+  for (const url of ['/v1/jobs?cursor=aGFsmst_bG8', '/v1/jobs?cursor=-mst_x'])
+    expect(secretStart.test(url)).toBe(false);
 });

@@ -9,8 +9,8 @@ export type SecretKind = 'mst' | 'mse';
 const secretBytes = 32;
 const pattern = /^(mst|mse)_([A-Za-z0-9_-]{43})([A-Za-z0-9_-]{6})$/;
 
-/** How every secret starts, wherever it stands. */
-export const secretStart = /ms[ter]_/;
+/** How every secret starts, wherever it stands; in the middle of a cursor or a name it is chance. */
+export const secretStart = /(?<![\w-])ms[ter]_/;
 
 /** A text that people wrote, fit to be kept: whatever looks like a secret is cut off after its start. */
 export function withoutSecrets(text: string): string {
