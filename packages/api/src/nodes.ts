@@ -142,7 +142,7 @@ const declareLost = route({
           ? gone(row)
           : refuse(
               'conflict',
-              `node ${row.name} is ready and renewing; stop its agent first if it is really gone`,
+              `node ${row.name} is connected and renewing; stop its agent first if it is really gone`,
             ),
     ),
 });

@@ -19,9 +19,9 @@ async function logOf(strike: () => Promise<Struck>): Promise<string[]> {
 }
 
 it.each([
-  [{ strikes: 1, outcome: 'counted' }, `strike 1 against node ${node}`],
-  [{ strikes: 3, outcome: 'quarantined' }, `no new work until "muster undrain ${node}"`],
-  [{ strikes: 5, outcome: 'spared' }, `goes on taking work in spite of 5 strikes`],
+  [{ name: 'n1', strikes: 1, outcome: 'counted' }, `strike 1 against node n1`],
+  [{ name: 'n1', strikes: 3, outcome: 'quarantined' }, `no new work until "muster undrain n1"`],
+  [{ name: 'n1', strikes: 5, outcome: 'spared' }, `goes on taking work in spite of 5 strikes`],
 ] as const)('says what a strike of %o means', async (struck, text) => {
   expect(await logOf(async () => struck)).toEqual([expect.stringContaining(text)]);
 });

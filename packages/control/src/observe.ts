@@ -61,16 +61,16 @@ export function createAgentSink({ world, store, server, onReady }: ObserveDeps):
     try {
       const answer = await store.strike(node, item, strikeRule);
       if (answer.outcome !== 'committed') return;
-      const { strikes, outcome } = answer.value;
+      const { name, strikes, outcome } = answer.value;
       const fields = { node, strikes, ...item };
       if (outcome === 'quarantined')
-        world.log.error(fields, `node ${node} is quarantined: no new work until "muster undrain ${node}"`);
+        world.log.error(fields, `node ${name} is quarantined: no new work until "muster undrain ${name}"`);
       else if (outcome === 'spared')
         world.log.error(
           fields,
-          `node ${node} goes on taking work in spite of ${strikes} strikes: its quarantine would take too much of its pool; look at its agent`,
+          `node ${name} goes on taking work in spite of ${strikes} strikes: its quarantine would take too much of its pool; look at its agent`,
         );
-      else world.log.warn(fields, `strike ${strikes} against node ${node}`);
+      else world.log.warn(fields, `strike ${strikes} against node ${name}`);
     } catch (error) {
       // The connection is over all the same, and an agent that goes on like this is struck again.
       world.log.warn({ node, ...item, error: String(error) }, 'could not count a strike');

@@ -156,10 +156,12 @@ export type EventBody =
   | { readonly kind: 'plan.dropped'; readonly job: JobId; readonly run: RunId; readonly refusal: UnitRefusal }
   | ({ readonly kind: 'node.joined' | 'node.changed' } & NodeFacts)
   | {
-      readonly kind: 'node.ready' | 'node.silent' | 'node.removed';
+      readonly kind: 'node.ready' | 'node.silent';
       readonly node: NodeId;
       readonly name: string;
     }
+  /** Older ones do not say by whom. */
+  | { readonly kind: 'node.removed'; readonly node: NodeId; readonly name: string; readonly by?: string }
   | { readonly kind: 'node.lost'; readonly node: NodeId; readonly name: string; readonly reason: Reason }
   | { readonly kind: 'node.drained'; readonly node: NodeId; readonly name: string; readonly drain: Drain }
   | { readonly kind: 'node.undrained'; readonly node: NodeId; readonly name: string; readonly by: string }

@@ -126,6 +126,7 @@ function lacksText(nodes: number, lacks: readonly LackCount[]): string {
               .replace(/^have/, 'has')
               .replace(/^are/, 'is')
               .replace(/^do not/, 'does not')
+              .replace(/\btheir\b/, 'its')
           : lackText[lack]
       }${note === undefined ? '' : ` (${note})`}`,
   );

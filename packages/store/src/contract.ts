@@ -318,6 +318,7 @@ export interface Observed {
 }
 
 export interface Struck {
+  readonly name: string;
   readonly strikes: number;
   /** spared: enough for a quarantine, which would have taken too much of the pool. */
   readonly outcome: 'counted' | 'quarantined' | 'spared';

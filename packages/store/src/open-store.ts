@@ -159,7 +159,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     drain: (node, drain, by) => known(admin.drain(database, node, drain, by)),
     strike: (node, item, rule) => known(strike(database, node, item, rule)),
     declareLost: (node, by) => known(liveness.declareLost(database, node, by)),
-    removeNode: (node) => known(admin.removeNode(database, node)),
+    removeNode: (node, by) => known(admin.removeNode(database, node, by)),
     thaw: (cluster, by) => known(admin.thaw(database, cluster, by)),
     leases: () => nodeReads.leases(database),
     frozen: () => nodeReads.frozen(database),

@@ -112,7 +112,7 @@ async function expireNodes(
   for (const { node, item } of due) {
     for (const id of item.runs) {
       const run = locked.loaded.runs.get(id);
-      if (run) loseRun(changes, node, run);
+      if (run) loseRun(changes, node, run, null);
     }
   }
   // A lease can run out before anybody called the node silent; it is lost once it is silent and nothing is left.
@@ -145,8 +145,8 @@ export async function declareLost(
       if (!node || node.state.state === 'removed') return 'not-found';
       if (node.state.state === 'ready') return 'ready';
       const changes = new Changes(tx.nowMs);
-      for (const run of locked.runsOn(id)) loseRun(changes, node, run);
       const reason = { code: 'declared-lost', message: `${by} declared node ${node.name} lost` };
+      for (const run of locked.runsOn(id)) loseRun(changes, node, run, reason);
       await leaveNodes(tx, [node], () => ({ kind: 'lose', reason, nowMs: tx.nowMs }));
       await applyChanges(tx, changes);
       return null;

@@ -106,7 +106,7 @@ export async function drain(
     const node = (await lockNodes(tx, [id])).get(id);
     if (!node || node.state.state === 'removed') return 'not-found';
     if (wish === null && node.drain === null && strikesNow(node.strikes, tx.nowMs) === null) return null;
-    const next = wish && { by: wish.by, reason: wish.reason, sinceMs: tx.nowMs };
+    const next = wish && { ...wish, sinceMs: tx.nowMs, ...quarantineOf(node.drain) };
     await tx.query(setDrain, [id, next && JSON.stringify(next)]);
     const { name } = node;
     append(
@@ -119,16 +119,22 @@ export async function drain(
   });
 }
 
+/** An operator's drain of a quarantined node ends no quarantine: only letting work onto it again does. */
+function quarantineOf(before: Drain | null): Pick<Drain, 'quarantine'> {
+  return before?.quarantine ? { quarantine: true } : {};
+}
+
 export async function removeNode(
   database: Database,
   id: NodeId,
+  by: string,
 ): Promise<Outcome<null, 'not-found' | 'in-use' | 'takes-work'>> {
   return decide(database, async (tx) => {
     const node = (await lockNodes(tx, [id])).get(id);
     if (!node || node.state.state === 'removed') return 'not-found';
     if (node.runs > 0) return 'in-use';
     if (node.state.state === 'ready' && node.drain === null) return 'takes-work';
-    await leaveNodes(tx, [node], () => ({ kind: 'remove', nowMs: tx.nowMs }));
+    await leaveNodes(tx, [node], () => ({ kind: 'remove', nowMs: tx.nowMs }), by);
     return null;
   });
 }

@@ -94,6 +94,7 @@ export async function leaveNodes(
   tx: Tx,
   nodes: readonly NodeRecord[],
   event: (node: NodeRecord) => Leave,
+  by = 'muster',
 ): Promise<NodeRecord[]> {
   const left = nodes.flatMap((node) => {
     const stepped = stepNode(node.state, event(node));
@@ -105,16 +106,16 @@ export async function leaveNodes(
     left.map(({ next }) => JSON.stringify(next)),
     left.map(({ next }) => next.state),
   ]);
-  tx.append(left.map(({ node, next }) => ({ body: leftEvent(node, next), project: null })));
+  tx.append(left.map(({ node, next }) => ({ body: leftEvent(node, next, by), project: null })));
   return left.map(({ node }) => node);
 }
 
-function leftEvent({ id, name }: NodeRecord, state: NodeState): EventBody {
+function leftEvent({ id, name }: NodeRecord, state: NodeState, by: string): EventBody {
   switch (state.state) {
     case 'lost':
       return { kind: 'node.lost', node: id, name, reason: state.reason };
     case 'removed':
-      return { kind: 'node.removed', node: id, name };
+      return { kind: 'node.removed', node: id, name, by };
     default:
       return { kind: 'node.silent', node: id, name };
   }

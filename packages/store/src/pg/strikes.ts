@@ -36,7 +36,7 @@ export async function strike(
       const kept: Strikes = { ...strikes, spared: outcome === 'spared' };
       await tx.query(setStrikes, [id, JSON.stringify(kept), drain && JSON.stringify(drain)]);
       tell(tx, node, strikes, outcome, drain, rule);
-      return { strikes: strikes.count, outcome };
+      return { name: node.name, strikes: strikes.count, outcome };
     },
     { fenced: true },
   );
@@ -66,7 +66,7 @@ const poolCounts = {
   name: 'pool-counts',
   text: `
 SELECT count(*) FILTER (WHERE state_name IN ('ready', 'silent')) AS nodes,
-  count(*) FILTER (WHERE drain ->> 'quarantine' = 'true') AS quarantined,
+  count(*) FILTER (WHERE state_name IN ('ready', 'silent') AND drain ->> 'quarantine' = 'true') AS quarantined,
   count(*) FILTER (WHERE id <> $3 AND state_name = 'ready' AND drain IS NULL) AS open
 FROM node WHERE cluster = $1 AND pool = $2 AND state_name <> 'removed'`,
 };

@@ -1,6 +1,6 @@
 // What a node's silence, return or loss means for the runs on it. A run keeps its capacity until its end is proven:
 // by the agent's word, by the expiry of its lease, or by an operator's word.
-import { type NodeId, neverStarted, type TaskExit, type TaskReport } from '@muster/model';
+import { type NodeId, neverStarted, type Reason, type TaskExit, type TaskReport } from '@muster/model';
 import { lostResult } from '../contract.ts';
 import type { Changes, RunRecord, TaskRecord } from './records.ts';
 import {
@@ -101,10 +101,11 @@ export function seeRuns(
 }
 
 /** The node's lease on this run has run out, or the operator says the machine is gone: its tasks are over. */
-export function loseRun(changes: Changes, node: NodeNames, run: RunRecord): void {
+export function loseRun(changes: Changes, node: NodeNames, run: RunRecord, declared: Reason | null): void {
   const lost = tasksOn(run, node.id).filter((task) => !isOver(task));
   const result = lostResult(node.id, node.name, null);
   if (result.outcome === 'succeeded') return;
-  const { class: errorClass, code, signal, reason } = result;
+  const { class: errorClass, code, signal } = result;
+  const reason = declared ?? result.reason;
   endTasks(changes, run, lost, { ok: false, class: errorClass, code, signal, reason });
 }

@@ -379,10 +379,15 @@ export function nodeSuite(harness: Harness): void {
     await store.silence(node);
     expect(await store.declareLost(node.node, 'ada')).toMatchObject({ outcome: 'committed' });
     expect((await store.job(job))?.state).toMatchObject({ state: 'queued', attempt: 2 });
+    expect((await store.runs(job))[0]?.state).toMatchObject({
+      result: { reason: { message: expect.stringMatching(/^ada declared node .* lost$/) } },
+    });
     expect(await store.removeNode(node.node, 'ada')).toMatchObject({ outcome: 'committed' });
     expect(await store.removeNode(node.node, 'ada')).toEqual({ outcome: 'refused', refusal: 'not-found' });
     await expect(sayHello(store, node.node)).rejects.toThrow('refused');
     expect(await store.nodes({ cluster: null, after: null, limit: 10 })).toEqual([]);
     expect((await kinds(store)).slice(-2)).toEqual(['job.requeued', 'node.removed']);
+    const events = await store.events({ scope: null, after: 0, job: null, limit: 100 });
+    expect(events.at(-1)?.body).toMatchObject({ kind: 'node.removed', by: 'ada' });
   });
 }
