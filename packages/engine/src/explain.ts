@@ -22,7 +22,6 @@ import type { Placement } from './ledger.ts';
 import { behindReason, bringUp, ceilingReason } from './make-plan.ts';
 import type { Ask } from './resource-keys.ts';
 import { roomReport } from './room-report.ts';
-import { isGreedy } from './shape.ts';
 import { Steps, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
 import { supposeTrying } from './suppose.ts';
@@ -45,13 +44,11 @@ function whole(state: State, job: number, verdict: Verdict): Explanation {
   const { shape } = queue.entryOf(job).lane;
   const noRoom = verdict.reasons.find((reason) => reason.code === 'no-room');
   const roomFor = noRoom && shape.groups.length === 1 ? noRoom.tasksFit : null;
-  // With one group, one alternative and no places, so many tasks more have to find room.
-  const plain = noRoom && shape.combinations.length === 1 && !isGreedy(shape);
   const putBack = supposeTrying(state);
   const tried = new Steps(changeSteps);
   const changes = helpfulChanges(state, job, roomFor, tried);
   const triedEnds = new Steps(endSteps);
-  const ends = helpfulEnds(state, job, plain ? noRoom.tasks - noRoom.tasksFit : 0, triedEnds);
+  const ends = helpfulEnds(state, job, roomFor, triedEnds);
   putBack();
   return {
     verdict,

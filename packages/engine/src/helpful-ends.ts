@@ -1,10 +1,12 @@
 // Runs of which each alone, by ending, would let a job start. There may be very many runs, so those whose known end is soonest
-// are tried first, and trying ends with the steps.
+// are tried first, trying ends with the steps, and runs that cannot help are told apart without trying: they are on nodes
+// that the job cannot use, or too small for it and for those of its own kind before it.
 import { type Ends, type HelpfulEnd, type LiveRun, noEnds, taskCount, tierNamed } from '@muster/model';
 import { compareText } from './order.ts';
+import { isGreedy, type Shape } from './shape.ts';
 import { type Steps, startsNow } from './starts-now.ts';
 import type { State } from './state.ts';
-import { classesOf, supposeEnded, usesClasses } from './suppose.ts';
+import { supposeEnded } from './suppose.ts';
 import { fitsNow } from './verdict.ts';
 
 /** More are counted, not listed. */
@@ -18,17 +20,13 @@ interface Known {
   readonly endMs: number;
 }
 
-/** `lacking`: at least so many tasks more must find room; 0 when that is not known. */
-export function helpfulEnds(state: State, job: number, lacking: number, steps: Steps): Ends {
-  const { fleets, queue, jobs } = state;
-  const { shape } = queue.entryOf(job).lane;
-  const fits = shape.blocked === null && fitsNow(fleets, shape);
-  if (!fits && lacking > taskCount(shape.demand)) return noEnds;
-  const helps = (run: LiveRun): boolean =>
-    fits || (usesClasses(shape, classesOf(state, run)) && couldHold(state, job, run) >= lacking);
+/** `tasksFit`: of how many tasks there is room now, for a job that waits for room; else null. */
+export function helpfulEnds(state: State, job: number, tasksFit: number | null, steps: Steps): Ends {
+  const { soonest, left } = soonestEnds(state, helps(state, job, tasksFit));
+  if (soonest.length === 0) return noEnds;
+  const { queue, jobs } = state;
   const found: HelpfulEnd[] = [];
   let count = 0;
-  const { soonest, left } = soonestEnds(state, helps);
   for (const { run, endMs } of soonest) {
     const putBack = supposeEnded(state, run);
     const started = startsNow(state, job, steps);
@@ -37,41 +35,73 @@ export function helpfulEnds(state: State, job: number, lacking: number, steps: S
     // An end that must be helped by stopping others is no help by itself.
     if (started?.victims !== 0) continue;
     count++;
+    if (found.length === listedMax) continue;
     const { project } = queue.entryOf(jobs.slotOf(run.job)).lane;
-    if (found.length < listedMax)
-      found.push({
-        job: run.job,
-        project: project.path,
-        run: run.run,
-        endMs: endMs === never ? null : endMs,
-      });
+    found.push({
+      job: run.job,
+      project: project.path,
+      run: run.run,
+      endMs: endMs === never ? null : endMs,
+    });
   }
-  if (left > 0) steps.ranOut = true;
+  if (left) steps.ranOut = true;
   return { count, runs: found };
 }
 
-/** Tasks of the job that the run's nodes hold when they are empty. */
-function couldHold({ fleets, queue }: State, job: number, run: LiveRun): number {
+/** Says of a run that its end could help; what it refuses could not. */
+function helps(state: State, job: number, tasksFit: number | null): (run: LiveRun) => boolean {
+  const { fleets, queue } = state;
   const { live } = fleets;
-  const { shape } = queue.entryOf(job).lane;
-  let room = 0;
-  for (const slot of new Set(run.tasks.map(({ node }) => live.slotOf(node)))) {
-    let most = 0;
-    for (const { options } of shape.groups)
-      for (const { fits } of options)
-        for (const { classId, tasksMax } of fits)
-          if (classId === live.classOf[slot]) most = Math.max(most, tasksMax);
-    room += most;
+  const entry = queue.entryOf(job);
+  const { shape } = entry.lane;
+  const fits = shape.blocked === null && fitsNow(fleets, shape);
+  // What domains have in common may be given back anywhere.
+  if (fits || live.resources.list.length > 0) return () => true;
+  const holds = tasksByClass(shape);
+  let needs = 1;
+  if (tasksFit !== null && !isGreedy(shape) && shape.combinations.length === 1) {
+    // Those before it in its own entry ask the same and are served first.
+    const before = queue.isStarved(job) ? 0 : entry.jobs.rank(job);
+    needs = (before + 1) * taskCount(shape.demand) - tasksFit;
   }
-  return room;
+  return ({ tasks }) => {
+    let room = 0;
+    // A node counts once a task, which is never too little.
+    for (const { node } of tasks) room += holds[live.classOf[live.slotOf(node)]!] ?? 0;
+    return room >= needs;
+  };
 }
 
-/** The soonest of the runs that could help, by known end, then by id; and how many more there are. */
-function soonestEnds(state: State, helps: (run: LiveRun) => boolean): { soonest: Known[]; left: number } {
-  const all: Known[] = [];
-  for (const run of state.runs.values()) if (helps(run)) all.push({ run, endMs: endOf(state, run) });
-  all.sort((a, b) => a.endMs - b.endMs || compareText(a.run.run, b.run.run));
-  return { soonest: all.slice(0, triedMax), left: Math.max(0, all.length - triedMax) };
+/** Tasks of any group that an empty node of each class holds. */
+function tasksByClass({ groups }: Shape): number[] {
+  const holds: number[] = [];
+  for (const { options } of groups)
+    for (const { fits } of options)
+      for (const { classId, tasksMax } of fits) holds[classId] = Math.max(holds[classId] ?? 0, tasksMax);
+  return holds;
+}
+
+/** The soonest of the runs that could help, by known end, then by id; and whether there are more. */
+function soonestEnds(state: State, could: (run: LiveRun) => boolean): { soonest: Known[]; left: boolean } {
+  const soonest: Known[] = [];
+  let left = false;
+  for (const run of state.runs.values()) {
+    if (!could(run)) continue;
+    soonest.push({ run, endMs: endOf(state, run) });
+    if (soonest.length < 2 * triedMax) continue;
+    soonest.sort(compareEnds).length = triedMax;
+    left = true;
+  }
+  soonest.sort(compareEnds);
+  if (soonest.length > triedMax) {
+    soonest.length = triedMax;
+    left = true;
+  }
+  return { soonest, left };
+}
+
+function compareEnds(a: Known, b: Known): number {
+  return a.endMs - b.endMs || compareText(a.run.run, b.run.run);
 }
 
 function endOf({ queue, jobs, policy }: State, { job, startedMs }: LiveRun): number {

@@ -85,13 +85,13 @@ function changeRun(state: State, run: LiveRun, sign: 1 | -1): void {
 }
 
 /** Classes that the end of a run could help; null: any, because of what domains have in common. */
-export function classesOf({ fleets }: State, run: LiveRun): ReadonlySet<number> | null {
+function classesOf({ fleets }: State, run: LiveRun): ReadonlySet<number> | null {
   const { live } = fleets;
   if (live.resources.list.length > 0) return null;
   return new Set(run.tasks.map((task) => live.classOf[live.slotOf(task.node)]!));
 }
 
-export function usesClasses(shape: Shape, classes: ReadonlySet<number> | null): boolean {
+function usesClasses(shape: Shape, classes: ReadonlySet<number> | null): boolean {
   return (
     classes === null ||
     shape.groups.some(({ options }) =>
