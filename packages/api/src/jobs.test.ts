@@ -1,5 +1,7 @@
+import { type JobId, onlyVerdict, type RunId } from '@muster/model';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { aJob, openWorld, type World } from './testing/world.ts';
+import { whySchema } from './view-schemas.ts';
 
 let world: World;
 let token: string;
@@ -111,6 +113,32 @@ test('a waiting job whose entry was told nothing since shows what the engine say
   expect(await reasons(id)).toEqual([null, null]);
   world.control.verdict = null;
   await act(id, 'cancel');
+});
+
+test('why names jobs of others only to those who may see them, and counts them to all', async () => {
+  const id = await submit();
+  const job = 'job_0e9y2k4m1q8r5t7w3z6x' as JobId;
+  const run = 'run_0e9y2k4m1q8r5t7w3z6x-1' as RunId;
+  const verdict = { kind: 'waits', reasons: [] } as const;
+  world.control.verdict = verdict;
+  world.control.explanation = {
+    ...onlyVerdict(verdict),
+    ahead: { count: 4, jobs: [{ job, project: 'secret', because: { rule: 'submitted', submittedMs: 1 } }] },
+    changes: [{ kind: 'exclusive', victims: 0 }],
+    ends: { count: 2, runs: [{ job, project: 'secret', run, endMs: null }] },
+  };
+  const why = async (by: string) => (await world.ask('GET', `/v1/jobs/${id}/why`, { token: by })).json();
+  const all = await why(token);
+  expect(all.explanation).toMatchObject({
+    ahead: { count: 4, jobs: [{ job }] },
+    changes: [{ kind: 'exclusive', victims: 0 }],
+    ends: { count: 2, runs: [{ job }] },
+  });
+  expect(whySchema.safeParse(all).error).toBeUndefined();
+  const scoped = await why(await world.token('viewer', 'default'));
+  expect(scoped.explanation).toMatchObject({ ahead: { count: 4, jobs: [] }, ends: { count: 2, runs: [] } });
+  world.control.verdict = null;
+  world.control.explanation = null;
 });
 
 test('why tells the verdict of a waiting job and something useful of every other', async () => {

@@ -236,6 +236,55 @@ test('a unique start of an id or a name is enough, and several are listed', asyn
   expect((await bench.user.run(['why', 'three'])).stderr).toContain('there is no job "three"');
 });
 
+test('why tells what would start a job now, as edits and commands, and who is ahead by which rule', async () => {
+  bench.logIn();
+  const waiting = jobView({ id: jobId('a'), name: 'gang' });
+  bench.server.on('GET /v1/jobs', page([waiting]));
+  const because = { rule: 'share', theirs: 'red', theirShare: 100_000, yours: 'blue', yourShare: 250_000 };
+  bench.server.on(`GET /v1/jobs/${waiting.id}/why`, {
+    json: {
+      job: waiting.id,
+      state: 'queued',
+      sequence: 1,
+      verdict: null,
+      text: 'waits',
+      explanation: {
+        room: null,
+        changes: [
+          { kind: 'tasks', group: 'main', from: 16, to: 12, victims: 0 },
+          { kind: 'tier', from: 'standard', to: 'critical', victims: 2 },
+          { kind: 'ceiling', project: 'blue', user: null, key: 'gpu', from: 8000, to: 12_000, victims: 0 },
+        ],
+        ends: { count: 3, runs: [{ job: jobId('c'), project: 'red', run: 'run_1', endMs: null }] },
+        ahead: { count: 7, jobs: [{ job: jobId('b'), project: 'red', because }] },
+        complete: false,
+      },
+      preemptions: [{ at: '2026-08-01T11:59:00.000Z', by: null }],
+    },
+  });
+  const { stdout } = await bench.user.run(['why', 'gang'], { nowMs: now });
+  expect(
+    stdout.replace(/, \d.*, for/, ', for').replace(/- \S+( \S+)?, for/, '- AT, for'),
+  ).toBe(`${waiting.id} is queued; waits
+
+Any one of these would start it now:
+  - 12 tasks in group main instead of 16   (tasks: 12)
+  - tier critical instead of standard, by stopping 2 runs   (tier: critical)
+  - the ceiling of project blue raised to 12 gpu; it is 8 gpu   (quotas of blue: ceiling.gpu: 12)
+  - the end of ${jobId('c')}   (muster cancel ${jobId('c')})
+  - the end of any of at least 2 more jobs
+
+Not everything was tried: there may be more that would help.
+
+7 jobs are ahead of it in the order:
+  - ${jobId('b')} (red): red has 10 % of the fleet by its share, blue 25 %
+  - and 6 more
+
+Stopped before for other jobs:
+  - AT, for a job of another project
+`);
+});
+
 test('wait ends with the code of the first given job that did not succeed', async () => {
   bench.logIn();
   bench.server.on(`GET /v1/jobs/${jobId('a')}`, { json: jobDetail(ended()) });
