@@ -262,6 +262,25 @@ describe('for any history', { timeout }, () => {
     );
   });
 
+  test('who is ahead is one order of all jobs that wait in line, and the first few are named', () => {
+    fc.assert(
+      fc.property(arbitrarySteps, (steps) => {
+        const world = play(steps);
+        const inLine = world.rows().jobs.flatMap(({ job, state }) => {
+          if (state.state !== 'queued' || state.notBeforeMs > world.nowMs) return [];
+          return [{ job, ahead: world.engine.explain(job, world.nowMs)!.ahead! }];
+        });
+        const order = inLine.sort((a, b) => a.ahead.count - b.ahead.count);
+        expect(order.map(({ ahead }) => ahead.count)).toEqual(order.map((_, i) => i));
+        for (const [i, { ahead }] of order.entries())
+          expect(ahead.jobs.map(({ job }) => job)).toEqual(
+            order.slice(0, Math.min(i, 5)).map(({ job }) => job),
+          );
+      }),
+      { numRuns },
+    );
+  });
+
   test('asking leaves every later plan as it would have been, byte for byte', () => {
     fc.assert(
       fc.property(arbitrarySteps, (steps) => {

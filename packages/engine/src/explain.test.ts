@@ -1,3 +1,4 @@
+import type { JobFacts, Quota } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { job, jobId, node, nodeId, oneTask } from './testing/builders.ts';
@@ -57,6 +58,69 @@ describe('explain', () => {
         },
       ],
     });
+  });
+});
+
+describe('who is ahead', () => {
+  const quota = (project: string, more: Partial<Quota>): Quota => ({
+    project,
+    guaranteed: {},
+    ceiling: {},
+    userCeiling: {},
+    weightMilli: 1000,
+    preemptWithin: 'never',
+    ...more,
+  });
+
+  /** The rule that puts each of the others before the job `n`, on a full fleet. */
+  function rules(n: number, jobs: readonly JobFacts[], quotas: readonly Quota[] = [], nowMs = 1000) {
+    const world = new World(loadEngine, node('a'));
+    world.setPolicy({ ...world.rows().policy, quotas });
+    world.submit(job(100, oneTask(8), { project: 'blue' }));
+    world.cycle();
+    for (const facts of jobs) world.submit(facts);
+    const { ahead } = world.engine.explain(jobId(n), nowMs)!;
+    expect(ahead!.count).toBe(ahead!.jobs.length);
+    return ahead!.jobs.map(({ job: id, because }) => [Number(id.slice(4)), because]);
+  }
+
+  const day = 86_400_000;
+
+  test('by waiting too long, tier, deadline, priority and time of submit', () => {
+    const at = (submittedMs: number, more: object = {}) => ({ submittedMs, ...more });
+    const jobs = [
+      job(1, oneTask(8), at(10 * day)),
+      job(2, oneTask(8), at(10 * day - 5)),
+      job(3, oneTask(8), at(10 * day, { priority: 5 })),
+      job(4, oneTask(8), at(10 * day, { deadlineMs: 10 * day + 60_000, durationMs: 30_000 })),
+      job(5, oneTask(8), at(10 * day, { tier: 'critical' })),
+      job(6, oneTask(8), at(0)),
+    ];
+    expect(rules(1, jobs, [], 10 * day)).toEqual([
+      [6, { rule: 'starved', sinceMs: 0 }],
+      [5, { rule: 'tier', theirs: 'critical', yours: 'standard' }],
+      [4, { rule: 'deadline', latestStartMs: 10 * day + 30_000 - 15 * 60_000 }],
+      [3, { rule: 'priority', theirs: 5, yours: 0 }],
+      [2, { rule: 'submitted', submittedMs: 10 * day - 5 }],
+    ]);
+  });
+
+  test('by guarantee, share with both numbers, and name, of the projects in which the two differ', () => {
+    const jobs = [
+      job(1, oneTask(8), { project: 'blue/lab' }),
+      job(2, oneTask(8), { project: 'green' }),
+      job(3, oneTask(8), { project: 'red/x' }),
+      job(4, oneTask(8), { project: 'red/y' }),
+    ];
+    expect(rules(1, jobs, [quota('red', { guaranteed: { gpu: 8000 } })])).toEqual([
+      [3, { rule: 'guarantee', theirs: 'red', yours: 'blue' }],
+      [4, { rule: 'guarantee', theirs: 'red', yours: 'blue' }],
+      [2, { rule: 'share', theirs: 'green', theirShare: 0, yours: 'blue', yourShare: 1_000_000 }],
+    ]);
+    expect(rules(4, jobs)).toEqual([
+      [2, { rule: 'project-name', theirs: 'green', yours: 'red' }],
+      [3, { rule: 'project-name', theirs: 'red/x', yours: 'red/y' }],
+    ]);
   });
 });
 
