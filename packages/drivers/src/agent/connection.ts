@@ -189,16 +189,14 @@ export class Connection {
     this.#received = message.n;
     if (!this.#isInOrder(message))
       return this.#bad({ code: 'bad-order', detail: `unexpected ${message.type}` });
+    this.#greeted ||= message.type === 'hello';
     return message;
   }
 
   /** A hello once and first, the rest after its welcome; an agent may be told to leave at any moment. */
   #isInOrder({ type }: AgentMessage): boolean {
     if (type === 'bye') return true;
-    if (type !== 'hello') return this.#node !== null;
-    const first = !this.#greeted;
-    this.#greeted = true;
-    return first;
+    return type === 'hello' ? !this.#greeted : this.#node !== null;
   }
 
   /** What a correct agent never sends: a strike, where we know whose, and the end. */
