@@ -91,7 +91,8 @@ function sample(): Record<string, string>[] {
 export function environmentPage(): string {
   const envs = sample();
   const names = Object.keys(envs[0] ?? {});
-  const shown = (name: string) => envs.map((env) => (env[name] === '' ? '(empty)' : code(env[name] ?? '')));
+  const shown = (name: string) =>
+    envs.map((env) => (env[name] === undefined ? 'not set' : env[name] === '' ? '(empty)' : code(env[name])));
   const unnamed = names.filter((name) => /^MUSTER_/.test(name) && !(name in meanings));
   if (unnamed.length > 0)
     throw new Error(`scripts/docs/environment.ts does not explain ${unnamed.join(', ')}`);
