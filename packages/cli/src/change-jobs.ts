@@ -10,7 +10,7 @@ export async function changeJobs(
   cli: Cli,
   words: readonly string[],
   verb: 'cancel' | 'hold' | 'release',
-): Promise<{ readonly code: number; readonly done: readonly string[] }> {
+): Promise<{ readonly code: number; readonly open: readonly string[] }> {
   const client = cli.client();
   const changed: JobView[] = [];
   let code: number = exit.ok;
@@ -28,7 +28,7 @@ export async function changeJobs(
   cli.show(changed.length === 1 ? changed[0] : { items: changed, next: null }, () => {
     for (const job of changed) cli.line(`${job.id} ${stateAfter(job)}`);
   });
-  return { code, done: changed.map(({ id }) => id) };
+  return { code, open: changed.filter(({ state }) => state !== 'ended').map(({ id }) => id) };
 }
 
 function stateAfter(job: JobView): string {

@@ -35,7 +35,7 @@ export function toFailure(error: unknown): CliFailure {
 
 function musterExit(error: MusterError): number {
   if (isOutcomeUnknown(error)) return exit.unknown;
-  return ['unreachable', 'untrusted', 'unavailable', 'bad-answer'].includes(error.code)
+  return ['unreachable', 'untrusted', 'unavailable', 'bad-answer', 'no-answer'].includes(error.code)
     ? exit.unknown
     : exit.failed;
 }

@@ -191,7 +191,7 @@ test('a script with the line ends of Windows is told, and the command goes on', 
   const plain = write('plain.sh', '#!/bin/sh\ntrue\n');
   const run = async (...command: string[]) =>
     (await bench.user.run(['run', '-d', '--workdir', bench.user.home, '--', ...command])).stderr;
-  for (const command of [[`./${windows}`], ['bash', '-e', windows]])
+  for (const command of [[`./${windows}`], ['bash', '-e', windows], ['bash', '-euo', 'pipefail', windows]])
     expect(await run(...command)).toMatch(
       /^muster: warning: the lines of (\.\/)?windows\.sh end with CRLF, .*\n$/,
     );

@@ -1,7 +1,7 @@
 // The SDK against a real HTTP server on a loopback port.
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createClient, MusterError } from './index.ts';
+import { createClient, isOutcomeUnknown, MusterError } from './index.ts';
 import { FakeServer } from './testing/index.ts';
 
 let server: FakeServer;
@@ -77,6 +77,18 @@ test('a server that is not there is unreachable, by name', async () => {
 test('a server that does not answer in time is told apart from one that is not there', async () => {
   server.on('GET /v1/whoami', () => (_response: ServerResponse) => {});
   await expect(client({ timeoutMs: 30, tries: 1 }).whoami()).rejects.toMatchObject({ code: 'no-answer' });
+});
+
+test('a read without an answer took no effect, and says that the server may want TLS', async () => {
+  server.on('GET /v1/whoami', () => breakConnection);
+  server.on('POST /v1/tokens', () => breakConnection);
+  const read = await client({ tries: 1 })
+    .whoami()
+    .catch((error) => error);
+  expect(read.message).toContain(`if it speaks TLS, write ${server.url.replace('http:', 'https:')}`);
+  expect(isOutcomeUnknown(read)).toBe(false);
+  const written = client().tokens.create({ name: 'ci', role: 'member' });
+  expect(isOutcomeUnknown(await written.catch((error) => error))).toBe(true);
 });
 
 test('something else that answers is named as such', async () => {

@@ -21,6 +21,8 @@ export class MusterError extends Error {
   readonly problem: Problem | null;
   /** The submit's idempotency key, when the request had one: sending it again is safe. */
   readonly idempotencyKey: string | null;
+  /** The request only looked: whatever became of it, nothing took effect. */
+  readonly isRead: boolean;
 
   constructor(
     code: ClientCode,
@@ -29,6 +31,7 @@ export class MusterError extends Error {
       readonly status?: number;
       readonly problem?: Problem | null;
       readonly idempotencyKey?: string | null;
+      readonly isRead?: boolean;
       readonly cause?: unknown;
     } = {},
   ) {
@@ -37,12 +40,14 @@ export class MusterError extends Error {
     this.status = options.status ?? 0;
     this.problem = options.problem ?? null;
     this.idempotencyKey = options.idempotencyKey ?? null;
+    this.isRead = options.isRead ?? false;
   }
 }
 
 /** Whether it is not known if the request took effect. */
 export function isOutcomeUnknown(error: unknown): boolean {
-  return error instanceof MusterError && (error.code === 'no-answer' || error.code === 'outcome-unknown');
+  if (!(error instanceof MusterError) || error.isRead) return false;
+  return error.code === 'no-answer' || error.code === 'outcome-unknown';
 }
 
 export function problemError(problem: Problem, idempotencyKey: string | null): MusterError {

@@ -153,13 +153,20 @@ const neverSent = new Set([
 
 function connectionError(error: unknown, url: string, request: Request): MusterError {
   const cause = causeCode(error);
-  const options = { cause: error, idempotencyKey: request.idempotencyKey ?? null };
+  const isRead = (request.method ?? 'GET') === 'GET';
+  const options = { cause: error, idempotencyKey: request.idempotencyKey ?? null, isRead };
   if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO_VERIFY/.test(cause))
     return new MusterError('untrusted', `cannot talk to ${url}: ${tlsText(cause, url)}`, options);
   if (neverSent.has(cause))
     return new MusterError('unreachable', `cannot reach ${url}: ${connectionText(cause)}`, options);
-  const what = cause === 'TimeoutError' ? 'no answer in time' : `the connection broke (${cause})`;
+  const what =
+    cause === 'TimeoutError' ? 'no answer in time' : `the connection broke (${cause})${tlsHint(url)}`;
   return new MusterError('no-answer', `${url} did not answer: ${what}`, options);
+}
+
+/** A server that wants TLS hangs up on whoever does not speak it. */
+function tlsHint(url: string): string {
+  return url.startsWith('http:') ? `; if it speaks TLS, write ${url.replace(/^http:/, 'https:')}` : '';
 }
 
 function tlsText(cause: string, url: string): string {

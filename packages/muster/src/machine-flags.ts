@@ -1,4 +1,5 @@
 // What the operator may say about a machine on the command line, in the form the agent takes it. Shared by agent and up.
+import { availableParallelism, totalmem } from 'node:os';
 import { type AgentOptions, parseDevices } from '@muster/agent';
 import { usage } from '@muster/cli';
 import { isLabelKey, isLabelValue, parseSizeMib } from '@muster/model';
@@ -23,6 +24,18 @@ export function machineOf(flags: MachineFlags): Machine {
     memoryMib: flags.memory === undefined ? undefined : size(flags.memory),
     labels: flags.label === undefined ? undefined : labels(flags.label),
   };
+}
+
+/** Jobs can be given more than there is, as for a rehearsal; whoever did not mean that should hear of it. */
+export function oversold({ cpuMilli = 0, memoryMib = 0 }: Machine): string | null {
+  const [cores, mib] = [availableParallelism(), Math.floor(totalmem() / 1024 / 1024)];
+  const over = [
+    cpuMilli > cores * 1000 ? `${cpuMilli / 1000} cores (it has ${cores})` : '',
+    memoryMib > mib
+      ? `${(memoryMib / 1024).toFixed(1)} GiB of memory (it has ${(mib / 1024).toFixed(1)})`
+      : '',
+  ].filter((text) => text !== '');
+  return over.length === 0 ? null : `this machine is offered with more than it has: ${over.join(', ')}`;
 }
 
 function cores(text: string): number {

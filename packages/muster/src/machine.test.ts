@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readSettings } from './commands/server-settings.ts';
 import { withoutPassword } from './database.ts';
 import { part } from './local-agents.ts';
-import { machineOf, pairsOf, portsOf } from './machine-flags.ts';
+import { machineOf, oversold, pairsOf, portsOf } from './machine-flags.ts';
 import { nodeName } from './node-name.ts';
 
 let folder = '';
@@ -14,6 +14,14 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'muster-settings-'));
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test('a machine that is offered with more than it has is told, and one with less is not', () => {
+  expect(oversold(machineOf({ memory: '1024TiB' }))).toMatch(
+    /^this machine is offered with more .* GiB of memory/,
+  );
+  expect(oversold(machineOf({ cpus: '100000' }))).toContain('100000 cores (it has');
+  expect(oversold(machineOf({ cpus: '0.5', memory: '1MiB' }))).toBeNull();
+});
 
 test('flags describe a machine in whole units', () => {
   expect(

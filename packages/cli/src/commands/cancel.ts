@@ -14,8 +14,9 @@ export function cancelCommand(cli: Cli): Command {
     .option('-w, --wait', 'until they have ended')
     .action(
       cli.act(async (words: string[], flags: { wait?: boolean }) => {
-        const { code, done } = await changeJobs(cli, words, 'cancel');
-        if (flags.wait) await waitForJobs(cli, cli.client(), done);
+        const { code, open } = await changeJobs(cli, words, 'cancel');
+        // The end of the others was told just now.
+        if (flags.wait) await waitForJobs(cli, cli.client(), open);
         return code;
       }),
     );

@@ -30,7 +30,10 @@ export function runCommand(cli: Cli): Command {
     )
     .usage('[flags] -- command...')
     .argument('<command...>', 'the program and its arguments; a shell sees it only when you name one')
-    .option('--gpus <n|model:n>', 'devices for each task: 4, H100:4, or alternatives H200:2,H100:4')
+    .option(
+      '--gpus <n|model:n>',
+      'devices for each task: 4, 0.5 (half of one), H100:4, or alternatives H200:2,H100:4',
+    )
     .option('--tasks <n>', 'how many tasks (ranks) start together')
     .option('--cpus <n>', "cores for each task; its devices' share of the node when left out")
     .option('--memory <size>', 'memory for each task, such as 64GiB')

@@ -11,15 +11,22 @@ const lookBytes = 4096;
 export function crlfScript(command: readonly string[], workdir: string): string | null {
   const [program = '', ...rest] = command;
   // A shell reads the file it is given; any other program is a file of its own when it is named by a path.
-  const script = isShell(program)
-    ? rest.find((word) => !word.startsWith('-'))
-    : program.includes('/')
-      ? program
-      : undefined;
+  const script = isShell(program) ? scriptOf(rest) : program.includes('/') ? program : undefined;
   if (script === undefined) return null;
   const start = startOf(resolve(workdir, script));
   const isScript = start.startsWith('#!') || isShell(program);
   return isScript && crlfLine(start) === 1 ? script : null;
+}
+
+/** The file among a shell's arguments; `-o pipefail`, also as the end of `-euo pipefail`, takes a word of its own. */
+function scriptOf(words: readonly string[]): string | undefined {
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] as string;
+    if (!/^[-+]/.test(word)) return word;
+    if (/^-[a-z]*c/.test(word)) return undefined;
+    if (/^[-+][a-zA-Z]*[oO]$/.test(word)) at++;
+  }
+  return undefined;
 }
 
 function startOf(path: string): string {

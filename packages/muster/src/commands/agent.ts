@@ -15,7 +15,7 @@ import { OperationalError } from '@muster/model';
 import { defaultDir } from '../directories.ts';
 import { streamLog } from '../log.ts';
 import type { LogLevel } from '../log-levels.ts';
-import { machineOf, pairsOf, portsOf } from '../machine-flags.ts';
+import { machineOf, oversold, pairsOf, portsOf } from '../machine-flags.ts';
 import { nodeName } from '../node-name.ts';
 import { untilStopped } from '../stopping.ts';
 import type { AgentFlags } from './agent-flags.ts';
@@ -26,6 +26,8 @@ export async function agent(cli: Cli, flags: AgentFlags): Promise<void> {
   const ports = flags.ports === undefined ? undefined : portsOf(flags.ports);
   const userMap = flags.userMap === undefined ? undefined : pairsOf('--user-map', flags.userMap);
   const log = streamLog(cli.terminal.stdout, (flags.logLevel ?? 'info') as LogLevel);
+  const tooMuch = oversold(machine);
+  if (tooMuch !== null) log.warn({}, tooMuch);
   const { address, cgroups, taskUser } = flags;
   const caFile = caFileOf(cli, flags);
   const otherServers = flags.server?.slice(1);

@@ -8,7 +8,7 @@ import { defaultDir } from '../directories.ts';
 import { portTrouble } from '../free-port.ts';
 import { type LocalSystem, startLocalSystem } from '../local-system.ts';
 import { fileLog } from '../log.ts';
-import { machineOf, portsOf } from '../machine-flags.ts';
+import { machineOf, oversold, portsOf } from '../machine-flags.ts';
 import { stopJobs } from '../stop-jobs.ts';
 import { untilStopped } from '../stopping.ts';
 import { serverVersion } from '../version.ts';
@@ -33,6 +33,8 @@ export async function up(cli: Cli, flags: UpFlags): Promise<void> {
   });
   const { version, commit } = serverVersion();
   cli.note(`muster ${version} (${commit}) starts in ${dir}`);
+  const tooMuch = oversold(agents.machine);
+  if (tooMuch !== null) cli.note(`note: ${tooMuch}`);
   const databaseUrl = cli.terminal.env.DATABASE_URL;
   const system = await startLocalSystem({ dir, databaseUrl, port, agents, log });
   try {
