@@ -65,13 +65,14 @@ export class Attempt {
     for (let i = 0; i < order.length; i++) {
       const group = order[i]!;
       const { demand, options } = this.#shape.groups[group]!;
-      const tasksFit = this.#placeGroup(group, demand, options[combination[group]!]!);
+      const tasksFit = this.#placeGroup(group, demand, options, combination[group]!);
       if (tasksFit < demand.tasks) return { placed: i, group, tasksFit };
     }
     return complete;
   }
 
-  #placeGroup(group: number, demand: GroupDemand, option: Option): number {
+  #placeGroup(group: number, demand: GroupDemand, options: readonly Option[], chosen: number): number {
+    const option = options[chosen]!;
     const { region, packLevel } = this.#ground;
     if (packLevel === -2) return 0;
     const { topology: ofJob } = this.#shape.demand;
@@ -80,7 +81,7 @@ export class Attempt {
     if (anyPlace && demand.tasks === 1 && this.#fleet.mix.isMixed) return this.#placeOne(group, option.fits);
     if (anyPlace && this.#shape.nodePreferences.length === 0)
       return this.#placeAnywhere(group, option.tiers, demand.tasks);
-    const rooms = this.#roomsOf(demand, option);
+    const rooms = this.#roomsOf(group, demand, option, chosen);
     if (rooms === null) return 0;
     const fill = (domain: number, tasks: number): number => this.#fill(group, rooms, domain, tasks);
     const into: Into = (domain, level, tasks) => pack(this.#fleet, rooms, fill, domain, level, tasks);
@@ -134,12 +135,12 @@ export class Attempt {
   }
 
   /** The rooms of this option as the gang sees them; null where it may be nowhere. */
-  #roomsOf(demand: GroupDemand, option: Option): Rooms | null {
+  #roomsOf(group: number, demand: GroupDemand, option: Option, chosen: number): Rooms | null {
     const fleet = this.#fleet;
     const near = this.#nearOf(demand);
     if (near === null) return null;
     if (near === anywhere && this.#ground.avoid.size === 0 && !this.#own?.size)
-      return roomsOf(fleet, this.#shape, option);
+      return roomsOf(fleet, this.#shape, group, chosen);
     const { avoid } = this.#ground;
     const isNear = near === anywhere ? () => true : near;
     const room = (slot: number, fit: ClassFit): number =>

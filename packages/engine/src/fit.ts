@@ -109,8 +109,8 @@ export function groundsOf(
   const level = tree.levelNamed(name);
   if (level === -2) return [];
   const [leader] = groupOrder(shape, combination);
-  const { demand, options } = shape.groups[leader!]!;
-  const rooms = roomsOf(fleet, shape, options[combination[leader!]!]!);
+  const { demand } = shape.groups[leader!]!;
+  const rooms = roomsOf(fleet, shape, leader!, combination[leader!]!);
   const grounds: Ground[] = [];
   for (let l = level; l >= (mode === 'required' ? level : -1); l--)
     for (const region of candidates(fleet, rooms, l, root, demand.tasks))
@@ -134,8 +134,7 @@ export function likeliest(fleet: Fleet, shape: Shape, combination: readonly numb
   if (level === -2) return { ...anywhere, packLevel: -2 };
   if (topology.mode === 'preferred') return { ...anywhere, packLevel: level };
   const [leader] = groupOrder(shape, combination);
-  const { options } = shape.groups[leader!]!;
-  const rooms = roomsOf(fleet, shape, options[combination[leader!]!]!);
+  const rooms = roomsOf(fleet, shape, leader!, combination[leader!]!);
   return { ...anywhere, region: Math.max(root, roomiest(fleet, rooms, level, root)), packLevel: level };
 }
 

@@ -85,7 +85,7 @@ export class Fleet {
   /** What the jobs that wait and run ask for together. */
   mix = new Mix();
   /** Rooms of options that ask for places of the topology. */
-  readonly rooms = new WeakMap<object, Rooms>();
+  readonly rooms = new Map<string, { readonly rooms: Rooms; readonly madeFor: number }>();
 
   constructor(classes: ClassTable, topology: Topology) {
     this.classes = classes;

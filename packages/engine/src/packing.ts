@@ -6,18 +6,34 @@ import { Rooms } from './rooms.ts';
 import type { Option, Shape } from './shape.ts';
 import { root } from './tree.ts';
 
-/** The rooms of an option in the fleet as it is, kept from one question to the next. */
-export function roomsOf(fleet: Fleet, shape: Shape, option: Option): Rooms {
-  const known = fleet.rooms.get(option);
-  if (known && known.fits === option.fits) return known.sync();
-  const rooms = new Rooms(
+/** Kinds of tasks whose rooms are kept; more are counted anew. */
+const keptMax = 32;
+
+/**
+ * The rooms of one alternative of one group in the fleet as it is. They are kept from one question to the next, by what is
+ * asked and not by who asks, because jobs of one kind come and go.
+ */
+export function roomsOf(fleet: Fleet, shape: Shape, group: number, alternative: number): Rooms {
+  const option = shape.groups[group]!.options[alternative]!;
+  const key = shape.key === '' ? '' : `${group}/${alternative}/${shape.key}`;
+  const known = fleet.rooms.get(key);
+  fleet.rooms.delete(key);
+  const fresh = known?.madeFor === fleet.classes.generation ? known.rooms : makeRooms(fleet, shape, option);
+  if (key !== '') fleet.rooms.set(key, { rooms: fresh, madeFor: fleet.classes.generation });
+  for (const oldest of fleet.rooms.keys()) {
+    if (fleet.rooms.size <= keptMax) break;
+    fleet.rooms.delete(oldest);
+  }
+  return fresh.sync();
+}
+
+function makeRooms(fleet: Fleet, shape: Shape, option: Option): Rooms {
+  return new Rooms(
     fleet,
     option.fits,
     (slot, fit) => (isClosed(fleet, shape, slot, false) ? 0 : amountRoom(fleet, slot, fit)),
     (slot) => labelsAllowed(fleet, shape, slot),
   );
-  fleet.rooms.set(option, rooms);
-  return rooms.sync();
 }
 
 /** Domains tried for one group before it is said not to fit. */

@@ -65,7 +65,7 @@ function bestPlace(fleet: Fleet, shape: Shape, group: number, option: Option): R
   const required = topologies.find((each) => each?.mode === 'required');
   const level = required ? tree.levelNamed(required.level) : -2;
   if (!required || level === -2) return null;
-  const rooms = roomsOf(fleet, shape, option);
+  const rooms = roomsOf(fleet, shape, group, shape.groups[group]!.options.indexOf(option));
   const domain = roomiest(fleet, rooms, level, root);
   if (domain < 0) return null;
   let freeMilli = 0;
