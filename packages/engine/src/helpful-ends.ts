@@ -1,7 +1,16 @@
 // Runs of which each alone, by ending, would let a job start. There may be very many runs, so those whose known end is soonest
 // are tried first, trying ends with the steps, and runs that cannot help are told apart without trying: they are on nodes
 // that the job cannot use, or too small for it and for those of its own kind before it.
-import { type Ends, type HelpfulEnd, type LiveRun, noEnds, taskCount, tierNamed } from '@muster/model';
+import {
+  type Ends,
+  type HelpfulEnd,
+  type LiveRun,
+  noEnds,
+  taskCount,
+  tierNamed,
+  wholeDevice,
+} from '@muster/model';
+import type { Fleet } from './fleet.ts';
 import { compareText } from './order.ts';
 import { isGreedy, type Shape } from './shape.ts';
 import { type Steps, startsNow } from './starts-now.ts';
@@ -55,9 +64,9 @@ function helps(state: State, job: number, tasksFit: number | null): (run: LiveRu
   const entry = queue.entryOf(job);
   const { shape } = entry.lane;
   const fits = shape.blocked === null && fitsNow(fleets, shape);
-  // What domains have in common may be given back anywhere.
-  if (fits || live.resources.list.length > 0) return () => true;
+  if (fits) return () => true;
   const holds = tasksByClass(shape);
+  const shared = sharedRoom(live, shape);
   let needs = 1;
   if (tasksFit !== null && !isGreedy(shape) && shape.combinations.length === 1) {
     // Those before it in its own entry ask the same and are served first.
@@ -65,7 +74,7 @@ function helps(state: State, job: number, tasksFit: number | null): (run: LiveRu
     needs = (before + 1) * taskCount(shape.demand) - tasksFit;
   }
   return ({ tasks }) => {
-    let room = 0;
+    let room = shared(tasks);
     // A node counts once a task, which is never too little.
     for (const { node } of tasks) room += holds[live.classOf[live.slotOf(node)]!] ?? 0;
     return room >= needs;
@@ -79,6 +88,29 @@ function tasksByClass({ groups }: Shape): number[] {
     for (const { fits } of options)
       for (const { classId, tasksMax } of fits) holds[classId] = Math.max(holds[classId] ?? 0, tasksMax);
   return holds;
+}
+
+/**
+ * What a run gives back of the resources of its domains may let other nodes of them take tasks: no more than it is worth in
+ * tasks, and one for what was left before.
+ */
+function sharedRoom({ resources }: Fleet, { groups }: Shape): (tasks: LiveRun['tasks']) => number {
+  const fits = groups.flatMap(({ options }) => options.flatMap((option) => option.fits));
+  const limits = resources.list.flatMap(({ perTask, perDevice }, r) => {
+    const need = Math.min(...fits.map((fit) => fit.needs[r]!).filter((each) => each > 0));
+    const device = Math.max(0, ...Object.values(perDevice));
+    return Number.isFinite(need) ? [{ need, task: perTask * wholeDevice, device }] : [];
+  });
+  if (limits.length === 0) return () => 0;
+  return (tasks) => {
+    let room = 0;
+    for (const { need, task, device } of limits) {
+      let freed = 0;
+      for (const { devices, deviceMilli } of tasks) freed += task + devices.length * deviceMilli * device;
+      room += Math.floor(freed / need) + tasks.length;
+    }
+    return room;
+  };
 }
 
 /** The soonest of the runs that could help, by known end, then by id; and whether there are more. */
