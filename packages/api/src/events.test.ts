@@ -47,6 +47,14 @@ test('pages go through the log in order, and the last one says so', async () => 
   expect(sequences).toEqual(Array.from({ length: sequence - first + 1 }, (_, i) => first + i));
 });
 
+test('the newest are had by counting from the end', async () => {
+  const { first, sequence } = await world.store.head();
+  const numbers = async (after: string) =>
+    (await list(`?limit=1000&after=${after}`)).items.map((event: { sequence: number }) => event.sequence);
+  expect(await numbers('-2')).toEqual([sequence - 1, sequence]);
+  expect((await numbers('-999999'))[0]).toBe(first);
+});
+
 test('an answer says where it ended, so that a poller misses nothing', async () => {
   const { headers } = await world.ask('GET', '/v1/events?limit=1000', { token });
   const id = await submit();
@@ -59,7 +67,7 @@ test('a position of another log or before its beginning is 410, a senseless one 
   expect(await list('?after=other.3')).toMatchObject({ status: 410, code: 'log-gone' });
   for (const after of [
     'x',
-    '-1',
+    '-x',
     '12',
     `${logId}.`,
     `${logId}.x`,

@@ -17,7 +17,8 @@ import { eventView } from './views.ts';
 const position = z.string().max(200).optional();
 const query = z.strictObject({
   after: position.meta({
-    description: 'a position `<log id>.<sequence>`, or 0 for the beginning; a stream without one starts now',
+    description:
+      'a position `<log id>.<sequence>`, 0 for the beginning, or -n for n events before the end; a stream without one starts now',
   }),
   cursor: position.meta({ description: 'where the page before ended: its `next`; goes before `after`' }),
   job: z.string().max(64).optional().meta({ description: 'only events of this job' }),
@@ -70,9 +71,10 @@ async function jobFilter(api: Api, caller: Caller, id: string | undefined): Prom
 
 function readPosition(text: string, head: LogHead): number {
   if (text === '0') return head.first - 1;
+  if (/^-\d{1,9}$/.test(text)) return Math.max(head.first - 1, head.sequence + Number(text));
   const match = /^([A-Za-z0-9_-]{1,100})\.(\d{1,15})$/.exec(text);
   if (!match)
-    throw refuse('bad-cursor', 'a position is `<log id>.<sequence>` as an event or page gave it, or 0');
+    throw refuse('bad-cursor', 'a position is `<log id>.<sequence>` as an event or page gave it, 0, or -n');
   const sequence = Number(match[2]);
   if (match[1] !== head.logId)
     throw refuse(

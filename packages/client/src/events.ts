@@ -5,7 +5,7 @@ import { type StreamOptions, stream } from './stream.ts';
 import type { Transport } from './transport.ts';
 
 export interface EventFilter {
-  /** A cursor from an earlier page or event. */
+  /** A cursor from an earlier page or event, 0 for the beginning, or -n for n events before the end. */
   readonly after?: string | number | undefined;
   readonly job?: string | undefined;
 }

@@ -12,6 +12,7 @@ interface Flags {
   readonly follow?: boolean;
   readonly job?: string;
   readonly after?: string;
+  readonly last?: string;
   readonly limit: string;
 }
 
@@ -22,23 +23,33 @@ export function eventsCommand(cli: Cli): Command {
     .option('-f, --follow', 'go on as things happen')
     .option('--job <job>', 'only of this job')
     .option('--after <cursor>', 'from here on: a cursor from an earlier answer, or 0 for the beginning')
+    .option('--last <n>', 'from n events before the end on')
     .option('-n, --limit <n>', 'at most this many', '100')
     .action(cli.act((flags: Flags) => events(cli, flags)));
 }
 
+/** Where to begin, as the API takes it. */
+function beginning({ after, last }: Flags): string | undefined {
+  if (last === undefined) return after;
+  if (after !== undefined) throw usage('--after and --last both say where to begin; give one');
+  if (!/^[1-9]\d{0,8}$/.test(last)) throw usage(`--last wants a whole number from 1, got "${clean(last)}"`);
+  return `-${last}`;
+}
+
 async function events(cli: Cli, flags: Flags): Promise<void> {
+  const after = beginning(flags);
   const client = cli.client();
   const job = flags.job === undefined ? undefined : await findJob(client, flags.job);
   if (flags.follow) {
     const onReconnect = (error: Error): void => cli.detail(`${error.message}; trying again`);
-    for await (const { event } of client.events.follow({ job, after: flags.after }, { onReconnect }))
+    for await (const { event } of client.events.follow({ job, after }, { onReconnect }))
       cli.showStreamed(event, () => print(cli, event));
     return;
   }
   const limit = Number(flags.limit);
   if (!Number.isInteger(limit) || limit < 1)
     throw usage(`--limit wants a whole number from 1, got "${flags.limit}"`);
-  const page = await client.events.list({ job, after: flags.after, limit });
+  const page = await client.events.list({ job, after, limit });
   cli.show(page, () => {
     for (const event of page.items) print(cli, event);
     if (page.next !== null) cli.note(cli.notePaint('dim', `more follow: --after ${page.next}`));
