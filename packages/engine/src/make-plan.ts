@@ -69,7 +69,8 @@ export function bringUp(state: State, nowMs: number): void {
     );
   if (projects.settle()) {
     state.ceilingsMoved = true;
-    for (const lane of queue.gatedLanes()) look(queue, lane);
+    // The same ceiling may still be in the way, and for another reason: what waited for use to go down can be impossible now.
+    for (const lane of queue.gatedLanes()) letOut(queue, lane);
   } else for (const project of eased) for (const lane of queue.gatedAt(project)) look(queue, lane);
   // Greedy shapes may happen to be helped by less room elsewhere, and what a job uses may follow from the node it gets: such
   // shapes are tried whenever anything is.
@@ -85,7 +86,10 @@ export function bringUp(state: State, nowMs: number): void {
 
 /** Lets the lane out of its gate unless the same ceiling still keeps it out. */
 function look(queue: Queue, lane: Lane): void {
-  if (overAt(lane.project, lane.user, lane.shape.ask) === lane.gated?.at) return;
+  if (overAt(lane.project, lane.user, lane.shape.ask) !== lane.gated?.at) letOut(queue, lane);
+}
+
+function letOut(queue: Queue, lane: Lane): void {
   queue.ungate(lane);
   queue.ungated.add(lane);
 }
