@@ -73,9 +73,11 @@ export function bringUp(state: State, nowMs: number): void {
     for (const lane of queue.gatedLanes()) letOut(queue, lane);
   } else for (const project of eased) for (const lane of queue.gatedAt(project)) look(queue, lane);
   // Greedy shapes may happen to be helped by less room elsewhere, and what a job uses may follow from the node it gets: such
-  // shapes are tried whenever anything is.
+  // shapes are tried whenever anything is. Where domains have countable resources every shape is greedy, because a task may
+  // take more of them on one node than on another.
+  const counted = state.policy.topology.resources.length > 0;
   if (state.touched || queue.mix.moved || queue.open.size > 0)
-    reopenWhere(state, (shape) => isGreedy(shape) || shape.stalled);
+    reopenWhere(state, (shape) => counted || isGreedy(shape) || shape.stalled);
   state.nodesChanged = false;
   state.allChanged = false;
   state.touched = false;
