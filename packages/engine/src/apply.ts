@@ -10,7 +10,19 @@ import {
 } from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import { held, placed, queued } from './jobs.ts';
-import { changeRun, endRun, plannedRun, runUses, type State, startRun } from './state.ts';
+import {
+  changeRun,
+  dropClaim,
+  endRun,
+  enqueue,
+  holdClaim,
+  plannedRun,
+  rateOf,
+  runUses,
+  type State,
+  startRun,
+} from './state.ts';
+import { never } from './victims.ts';
 
 export function apply(state: State, event: LogEvent): void {
   if (event.sequence <= state.sequence) return;
@@ -61,6 +73,9 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
       state.projects.setPolicy(body.policy);
       state.projects.countUsers(runUses(state));
       state.queue.setPolicy(body.policy, state.clockMs);
+      for (const run of state.runs.values()) state.table.setRate(run.run, rateOf(state, run));
+      state.wanting.clear();
+      state.againMs = never;
       break;
   }
 }
@@ -73,11 +88,12 @@ function applyJob(state: State, body: JobBody, sequence: number): void {
     queue.enter(job, factsOf(body), body.demand);
     jobs.setHeldBy(job, body.held ? body.by : null);
     if (body.held) queue.unqueue(job, held);
-    else queue.queue(job, state.clockMs);
+    else enqueue(state, job);
     return;
   }
   const job = jobs.slotOf(body.job);
   jobs.version[job] = body.version;
+  if (body.kind === 'job.held' || body.kind === 'job.ended') dropClaim(state, job);
   switch (body.kind) {
     case 'job.held':
       invariant(jobs.state[job] !== placed, `job ${body.job} is held while placed`);
@@ -88,14 +104,22 @@ function applyJob(state: State, body: JobBody, sequence: number): void {
       invariant(jobs.state[job] === held, `job ${body.job} is released and was not held`);
       jobs.setHeldBy(job, null);
       jobs.sinceMs[job] = body.sinceMs;
-      queue.queue(job, state.clockMs);
+      enqueue(state, job);
       break;
     case 'job.requeued':
       jobs.attempt[job] = body.attempt;
       jobs.sinceMs[job] = body.sinceMs;
       jobs.notBeforeMs[job] = body.notBeforeMs;
       jobs.setPast(job, body);
-      queue.queue(job, state.clockMs);
+      enqueue(state, job);
+      break;
+    case 'job.claimed':
+      invariant(jobs.state[job] === queued, `job ${body.job} claims and was not queued`);
+      holdClaim(state, job, body.claim);
+      break;
+    case 'job.unclaimed':
+      dropClaim(state, job);
+      enqueue(state, job);
       break;
     case 'job.ended':
       queue.leave(job);
@@ -108,6 +132,7 @@ function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planne
   const job = jobs.slotOf(body.job);
   invariant(jobs.state[job] === queued, `job ${body.job} is planned and was not queued`);
   const { run, attempt, exclusive, tasks, port, uses } = body;
+  dropClaim(state, job);
   startRun(state, plannedRun({ run, job: body.job, attempt, exclusive, tasks, port, uses }), body.plannedMs);
   jobs.version[job] = body.version;
   jobs.attempt[job] = attempt;
@@ -123,6 +148,8 @@ function applyNode(state: State, body: NodeBody): void {
   const known = fleet.slots.get(body.node);
   const { reclassed } = fleet;
   if (known !== undefined) state.freed.add(fleet.classOf[known]!);
+  const holdsRuns = known !== undefined && state.table.first(known) >= 0;
+  if (body.kind === 'node.removed' && known !== undefined) state.claims.leaveNode(fleet, known);
   changeNode(fleet, body);
   state.projects.addNode(factsOfNode(fleet, body.node), 1);
   const slot = fleet.slots.get(body.node);
@@ -130,6 +157,8 @@ function applyNode(state: State, body: NodeBody): void {
   state.nodesChanged = true;
   state.touched = true;
   if (fleet.reclassed !== reclassed) state.allChanged = true;
+  // Whose nodes answer may be a victim; and guarantees follow healthy capacity.
+  if (state.wanting.size > 0 && (holdsRuns || state.policy.quotas.length > 0)) state.againMs = 0;
 }
 
 function factsOfNode(fleet: Fleet, node: NodeId): NodeFacts | undefined {

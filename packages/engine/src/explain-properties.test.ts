@@ -229,7 +229,7 @@ function waiting(world: World): [JobRow, Explanation][] {
   const found: [JobRow, Explanation][] = [];
   for (const row of world.rows().jobs) {
     const { state } = row;
-    if (state.state !== 'queued' || state.notBeforeMs > world.nowMs) continue;
+    if (state.state !== 'queued' || state.notBeforeMs > world.nowMs || state.claim) continue;
     const explanation = world.engine.explain(row.job, world.nowMs)!;
     if (explanation.verdict.kind !== 'placed') found.push([row, explanation]);
   }
@@ -275,7 +275,7 @@ describe('for any history', { timeout }, () => {
       fc.property(arbitrarySteps, (steps) => {
         const world = play(steps);
         const inLine = world.rows().jobs.flatMap(({ job, state }) => {
-          if (state.state !== 'queued' || state.notBeforeMs > world.nowMs) return [];
+          if (state.state !== 'queued' || state.notBeforeMs > world.nowMs || state.claim) return [];
           return [{ job, ahead: world.engine.explain(job, world.nowMs)!.ahead! }];
         });
         const order = inLine.sort((a, b) => a.ahead.count - b.ahead.count);

@@ -11,6 +11,7 @@ import {
 } from '@muster/model';
 import { aheadOf } from './ahead.ts';
 import { factsOf } from './apply.ts';
+import { type HeldClaim, whyLost } from './claims.ts';
 import type { JobRequest } from './engine.ts';
 import { slotsOf } from './fit.ts';
 import type { Fleet } from './fleet.ts';
@@ -20,7 +21,9 @@ import { helpfulEnds } from './helpful-ends.ts';
 import { failureCount, held, placed } from './jobs.ts';
 import type { Placement } from './ledger.ts';
 import { behindReason, bringUp, ceilingReason } from './make-plan.ts';
+import type { NearEnd } from './preempt.ts';
 import type { Ask } from './resource-keys.ts';
+import { mightPreempt } from './rights.ts';
 import { roomReport } from './room-report.ts';
 import { Steps, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
@@ -68,6 +71,8 @@ export function verdictOf(state: State, id: JobId, nowMs: number): Verdict | nul
   if (jobs.state[job] === placed) return { kind: 'placed', nodes: runNodes(state, job) };
   if (jobs.state[job] === held)
     return { kind: 'waits', reasons: [{ code: 'held', by: jobs.heldBy(job) ?? '' }] };
+  const claim = state.claims.byJob.get(id);
+  if (claim) return claimVerdict(state, claim);
   bringUp(state, nowMs);
   return state.queue.stands(job) ? whyWaits(state, job) : notBefore(state, job);
 }
@@ -94,20 +99,47 @@ function whyWaits(state: State, job: number): Verdict {
   const over = allOver(projects, project, user, shape.ask);
   // A blocked shape does not fit, whoever else is served first.
   const fits = shape.blocked === null && fitsNow(fleets, shape);
-  if (over.length > 0 || !fits) return together(over, fits ? null : whyNot(fleets, shape).verdict);
+  const mayPreempt = over.length === 0 && !fits && mightPreempt(state, job);
+  if (over.length > 0 || (!fits && !mayPreempt))
+    return together(over, fits ? null : whyNot(fleets, shape).verdict);
+  let nearEnd: NearEnd | null = null;
   let ask: Ask | undefined;
   let verdict: Verdict | null = null;
   // What was tried in vain is tried again for the answer.
-  if (shape.stalled) queue.open.add(shape);
-  walkTo(state, job, null, (pass) => {
+  const open = queue.open.has(shape);
+  queue.open.add(shape);
+  walkTo(state, job, null, (pass, reached) => {
     const last = pass.placed.at(-1);
     if (last?.job === job) verdict = placedOn(fleets.live, last.placement);
+    const claim = pass.preemptions.claims.at(-1);
+    if (claim?.job === job) verdict = preempting(claim.claim.victims.length, claim.claim.victims.length);
+    if (reached) nearEnd = pass.preemptions.nearEnd;
     ask = pass.over.get(lane);
   });
-  if (shape.stalled) queue.open.delete(shape);
+  if (!open) queue.open.delete(shape);
   if (verdict) return verdict;
+  if (!fits) return withNearEnd(whyNot(fleets, shape).verdict, nearEnd);
   const late = ask ? allOver(projects, project, user, ask) : [];
   return late.length > 0 ? ceilingReason(late).verdict : behindReason(state, job).verdict;
+}
+
+/** A job that would preempt may wait for an end instead. */
+function withNearEnd(verdict: Verdict, nearEnd: NearEnd | null): Verdict {
+  if (verdict.kind !== 'waits' || !nearEnd) return verdict;
+  return { ...verdict, reasons: [...verdict.reasons, { code: 'near-end', ...nearEnd }] };
+}
+
+/** Runs of others are stopped for it, or would be. */
+function preempting(victims: number, left: number): Verdict {
+  return { kind: 'waits', reasons: [{ code: 'preempting', victims, left }] };
+}
+
+/** It waits for its victims, or starts in their place now. */
+function claimVerdict({ fleets }: State, held: HeldClaim): Verdict {
+  const { claim, victimsLeft } = held;
+  if (victimsLeft > 0 || whyLost(fleets.live, held) !== null)
+    return preempting(claim.victims.length, victimsLeft);
+  return { kind: 'placed', nodes: [...new Set(claim.tasks.map((task) => task.node))] };
 }
 
 function together(over: readonly OverCeiling[], noRoom: Verdict | null): Verdict {

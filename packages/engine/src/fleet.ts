@@ -64,6 +64,9 @@ export class Fleet {
   /** Runs with a task on the node, and how many of them have it alone (0 or 1). */
   runs = new Int32Array(0);
   exclusive = new Uint8Array(0);
+  /** Claims on the node, and how many of them want it alone. */
+  claimed = new Int32Array(0);
+  claimedAlone = new Int32Array(0);
   order = new NodeOrder();
   taken = new DeviceMasks();
   /** Taken rendezvous ports of each node, ascending. */
@@ -170,6 +173,26 @@ export class Fleet {
     this.#refree(slot);
   }
 
+  /** What claims keep of the node beside its runs: amounts of so many tasks, thousandths by device. */
+  changeKept(
+    sign: 1 | -1,
+    slot: number,
+    kept: {
+      readonly tasks: number;
+      readonly cpuMilli: number;
+      readonly memoryMib: number;
+      readonly devices: ReadonlyMap<number, number>;
+    },
+  ): void {
+    this.#useAll(-1, slot);
+    for (const [index, milli] of kept.devices) this.#sell(slot, index, sign * milli);
+    this.tasks[slot]! += sign * kept.tasks;
+    this.#useAll(1, slot);
+    this.usedCpu[slot] = assertAmount(this.usedCpu[slot]! + sign * kept.cpuMilli, 'kept cores');
+    this.usedMemory[slot] = assertAmount(this.usedMemory[slot]! + sign * kept.memoryMib, 'kept memory');
+    this.#refree(slot);
+  }
+
   enterRun(slot: number, exclusive: boolean): void {
     invariant(
       this.exclusive[slot] === 0 && !(exclusive && this.runs[slot]! > 0),
@@ -186,6 +209,12 @@ export class Fleet {
     if (this.runs[slot]! > 0) return;
     this.exclusive[slot] = 0;
     if (this.facts[slot]!.state === 'removed') this.#drop(slot);
+  }
+
+  /** A claim comes to the node (1) or goes (-1). */
+  claimNode(slot: number, exclusive: boolean, sign: 1 | -1): void {
+    this.claimed[slot]! += sign;
+    if (exclusive) this.claimedAlone[slot]! += sign;
   }
 
   /** The node with its generation, as plans carry it; one list for all units on this node alone. */
@@ -252,6 +281,8 @@ export class Fleet {
     other.usedMemory = this.usedMemory.slice();
     other.runs = this.runs.slice();
     other.exclusive = this.exclusive.slice();
+    other.claimed = this.claimed.slice();
+    other.claimedAlone = this.claimedAlone.slice();
     other.taken = this.taken.copy();
     other.ports = this.ports.map((ports) => ports.slice());
     other.existing = this.existing;
@@ -301,6 +332,8 @@ export class Fleet {
     this.tasks[slot] = 0;
     this.runs[slot] = 0;
     this.exclusive[slot] = 0;
+    this.claimed[slot] = 0;
+    this.claimedAlone[slot] = 0;
     this.taken.add(slot);
     this.order.add(slot, facts.node);
     return slot;
@@ -466,6 +499,8 @@ export class Fleet {
     this.tasks = grown(this.tasks, size);
     this.runs = grown(this.runs, size);
     this.exclusive = grown(this.exclusive, size);
+    this.claimed = grown(this.claimed, size);
+    this.claimedAlone = grown(this.claimedAlone, size);
   }
 }
 

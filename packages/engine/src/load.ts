@@ -19,7 +19,7 @@ import { compareText } from './order.ts';
 import { ledger } from './quota-ledger.ts';
 import { rowsOf } from './rows.ts';
 import { type ScoreRow, scoreTable } from './score.ts';
-import { copyState, emptyState, forget, runUses, type State, startRun } from './state.ts';
+import { copyState, emptyState, forget, holdClaim, runUses, type State, startRun } from './state.ts';
 import { stateHash } from './state-hash.ts';
 import { whatIf } from './what-if.ts';
 
@@ -37,6 +37,8 @@ export function loadState(rows: EngineRows): State {
   for (const row of rows.jobs.toSorted((a, b) => a.submittedSequence - b.submittedSequence))
     loadJob(state, row);
   for (const run of rows.runs) startRun(state, run, null);
+  for (const { job, state: row } of rows.jobs)
+    if (row.state === 'queued' && row.claim) holdClaim(state, state.jobs.slotOf(job), row.claim);
   state.projects.loadUsage(rows.usage);
   state.projects.countUsers(runUses(state));
   return state;

@@ -28,17 +28,26 @@ import { compareText } from './order.ts';
 import { type Pass, type Placed, undoPass, walk } from './pass.ts';
 import { type Entry, type Lane, type Queue, waitingOf } from './queue.ts';
 import { type Reason, reasonOf } from './reason.ts';
+import { preemptUnits, settleClaims } from './settle.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { hashPlaces } from './state-hash.ts';
 import { fitsNow, whyNot } from './verdict.ts';
 import { engineVersion } from './version.ts';
+import { never } from './victims.ts';
 
 export function decide(state: State, nowMs: number): Plan {
   bringUp(state, nowMs);
+  const settled = settleClaims(state);
   const pass = walk(state, () => false);
-  const units = pass.placed.map((placed) => makeUnit(state, placed));
+  const units = [
+    ...settled,
+    ...pass.placed.map((placed) => makeUnit(state, placed)),
+    ...preemptUnits(state, pass.preemptions),
+  ];
   undoPass(state, pass);
+  state.againMs = Math.min(state.againMs, pass.preemptions.againMs);
+  for (const entry of pass.preemptions.wanting) state.wanting.add(entry);
   const judged = judge(state, pass);
   gateOver(state, judged);
   const plan = {
@@ -72,6 +81,14 @@ export function bringUp(state: State, nowMs: number): void {
     // The same ceiling may still be in the way, and for another reason: what waited for use to go down can be impossible now.
     for (const lane of queue.gatedLanes()) letOut(queue, lane);
   } else for (const project of eased) for (const lane of queue.gatedAt(project)) look(queue, lane);
+  if (state.againMs <= state.clockMs) {
+    for (const id of state.wanting) {
+      const entry = queue.entries[id];
+      if (entry) queue.reopen(entry.lane.shape);
+    }
+    state.wanting.clear();
+    state.againMs = never;
+  }
   // Greedy shapes may happen to be helped by less room elsewhere, and what a job uses may follow from the node it gets: such
   // shapes are tried whenever anything is. Where domains have countable resources every shape is greedy, because a task may
   // take more of them on one node than on another.
@@ -126,8 +143,11 @@ interface Judged {
 function judge(state: State, pass: Pass): Judged {
   const { queue, projects, fleets } = state;
   const judged: Judged = { shapes: new Map(), lanes: new Map() };
+  const claimed = new Set(pass.preemptions.claims.map(({ job }) => queue.entryOf(job).lane.shape));
   for (const shape of pass.failed) {
-    if (pass.placed.length > 0 && !pass.unfit.has(shape) && fitsNow(fleets, shape)) {
+    // Should its claims not be committed, its jobs look for victims again.
+    const taken = pass.placed.length + pass.preemptions.claims.length > 0;
+    if (claimed.has(shape) || (taken && !pass.unfit.has(shape) && fitsNow(fleets, shape))) {
       judged.shapes.set(shape, behind);
       continue;
     }
@@ -136,7 +156,9 @@ function judge(state: State, pass: Pass): Judged {
     judged.shapes.set(shape, shape.blocked);
   }
   const waits = new Set<Shape>();
-  const starts = new Set(pass.placed.map(({ job }) => queue.entryOf(job).lane));
+  const starts = new Set(
+    [...pass.placed, ...pass.preemptions.claims].map(({ job }) => queue.entryOf(job).lane),
+  );
   for (const [lane, ask] of pass.over) {
     const { project, user, shape } = lane;
     // The next of a lane whose first starts is judged once that has come back.
@@ -203,7 +225,7 @@ function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
   const { queue } = state;
   const verdicts: EntryVerdict[] = [];
   const started = new Map<Entry, number>();
-  for (const { job } of pass.placed) {
+  for (const { job } of [...pass.placed, ...pass.preemptions.claims]) {
     const entry = queue.entryOf(job);
     started.set(entry, (started.get(entry) ?? 0) + 1);
   }
@@ -221,7 +243,7 @@ function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
     verdicts.push({ entry: queue.keyOf(entry), verdict });
   };
   function jobsThatStart(): ReadonlySet<number> {
-    startedJobs ??= new Set(pass.placed.map(({ job }) => job));
+    startedJobs ??= new Set([...pass.placed, ...pass.preemptions.claims].map(({ job }) => job));
     return startedJobs;
   }
   for (const lane of queue.ungated)
@@ -261,12 +283,13 @@ export function behindReason(state: State, job: number): Reason {
  * When a backoff ends, a job starves or a deadline presses. The latter two only change the order, so that a second more or
  * less does not matter and thousands of jobs do not wake anybody thousands of times.
  */
-function wakeAt({ queue, jobs }: State): number | null {
+function wakeAt({ queue, jobs, againMs }: State): number | null {
   const { delayed, starving, pressing } = queue;
   const times: number[] = [];
   if (delayed.size > 0) times.push(jobs.notBeforeMs[delayed.at(0)]!);
   if (starving.size > 0) times.push(nextSecond(queue.starvesAtMs(starving.at(0))));
   if (pressing.size > 0) times.push(nextSecond(queue.entries[pressing.at(0)]!.latestStartMs));
+  if (againMs !== never) times.push(againMs);
   return times.length === 0 ? null : Math.min(...times);
 }
 
@@ -294,7 +317,7 @@ function makeUnit(state: State, { job, placement, uses }: Placed): PlanUnit {
 }
 
 /** Groups as written, inside each node by node in the order they were chosen. */
-function tasksOf(fleet: Fleet, { from, to }: Placement, groups: number): TaskPlacement[] {
+export function tasksOf(fleet: Fleet, { from, to }: Placement, groups: number): TaskPlacement[] {
   const { ledger } = fleet;
   const tasks: TaskPlacement[] = [];
   for (let group = 0; group < groups; group++) {

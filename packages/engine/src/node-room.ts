@@ -91,7 +91,9 @@ export function isClosed(fleet: Fleet, shape: Shape, slot: number, own: boolean)
 }
 
 export function isExclusivelyTaken(fleet: Fleet, shape: Shape, slot: number): boolean {
-  return shape.demand.exclusive ? fleet.runs[slot]! > 0 : fleet.exclusive[slot]! > 0;
+  return shape.demand.exclusive
+    ? fleet.runs[slot]! > 0 || fleet.claimed[slot]! > 0
+    : fleet.exclusive[slot]! > 0 || fleet.claimedAlone[slot]! > 0;
 }
 
 export function labelsAllowed(fleet: Fleet, shape: Shape, slot: number): boolean {

@@ -3,6 +3,7 @@
 import { place } from './fit.ts';
 import { overAt } from './gates.ts';
 import { type Placement, undo } from './ledger.ts';
+import { Preemptions } from './preempt.ts';
 import type { Lane } from './queue.ts';
 import type { Ask } from './resource-keys.ts';
 import { matchShape, type Shape } from './shape.ts';
@@ -18,6 +19,7 @@ export interface Placed {
 
 export interface Pass {
   readonly placed: Placed[];
+  readonly preemptions: Preemptions;
   /** Shapes of which a job did not fit; of those, the ones that did not before anything was placed. */
   readonly failed: Set<Shape>;
   readonly unfit: Set<Shape>;
@@ -28,8 +30,10 @@ export interface Pass {
 /** Says that the walk is over before this job is tried. */
 export type Stop = (job: number, pass: Pass) => boolean;
 
-export function walk(state: State, stop: Stop): Pass {
-  const pass: Pass = { placed: [], failed: new Set(), unfit: new Set(), over: new Map() };
+/** Without preemption for questions about a world that is only supposed. */
+export function walk(state: State, stop: Stop, preempts = true): Pass {
+  const preemptions = new Preemptions(state, state.clockMs, preempts);
+  const pass: Pass = { placed: [], preemptions, failed: new Set(), unfit: new Set(), over: new Map() };
   const turns = new Turns(state.queue);
   let left = lineUp(state, pass, turns);
   for (let head = left > 0 ? turns.next() : null; head; head = turns.next()) {
@@ -38,7 +42,7 @@ export function walk(state: State, stop: Stop): Pass {
     if (tryHead(state, pass, head)) turns.placed(head);
     else turns.dropped(head);
     // With no shape left that could fit, everybody else is only waiting to be told so.
-    if (pass.failed.size > size && --left === 0) break;
+    if (pass.failed.size > size && !wants(pass, head.entry.lane.shape) && --left === 0) break;
   }
   return pass;
 }
@@ -52,31 +56,42 @@ function lineUp(state: State, pass: Pass, turns: Turns): number {
     if (queue.open.size > 1 && !fitsNow(fleets, shape)) {
       pass.failed.add(shape);
       pass.unfit.add(shape);
-      continue;
+      if (!wants(pass, shape)) continue;
     }
     shapes++;
     for (const lane of shape.lanes) {
-      if (overAt(lane.project, lane.user, shape.ask) === null) turns.enter(lane);
-      else pass.over.set(lane, shape.ask);
+      if (overAt(lane.project, lane.user, shape.ask) === null) {
+        if (!pass.unfit.has(shape) || mayPreempt(pass, lane)) turns.enter(lane);
+      } else pass.over.set(lane, shape.ask);
     }
   }
   return shapes;
+}
+
+/** Whether a lane of the shape may preempt when there is no room. */
+function wants(pass: Pass, shape: Shape): boolean {
+  for (const lane of shape.lanes) if (mayPreempt(pass, lane)) return true;
+  return false;
+}
+
+/** Its first job stands for all of it: those behind it have no right that it has not. */
+function mayPreempt({ preemptions }: Pass, lane: Lane): boolean {
+  return preemptions.mayLane(lane);
 }
 
 function tryHead(state: State, pass: Pass, head: Head): boolean {
   const { fleets, jobs, projects } = state;
   const { lane } = head.entry;
   const { shape, project, user } = lane;
-  if (pass.failed.has(shape)) return false;
   if (overAt(project, user, shape.ask) !== null) {
     pass.over.set(lane, shape.ask);
     return false;
   }
   matchShape(shape, fleets.live.classes);
-  const placement = place(fleets.live, shape, jobs.avoid(head.job));
+  const placement = pass.failed.has(shape) ? null : place(fleets.live, shape, jobs.avoid(head.job));
   if (!placement) {
     pass.failed.add(shape);
-    return false;
+    return pass.preemptions.try(head.job);
   }
   const uses = projects.keys.placed(fleets.live, placement);
   if (overAt(project, user, uses) !== null) {
@@ -86,11 +101,13 @@ function tryHead(state: State, pass: Pass, head: Head): boolean {
   }
   projects.take(project, user, uses, 1);
   pass.placed.push({ job: head.job, placement, uses });
+  pass.preemptions.placed(head.job, placement, uses);
   return true;
 }
 
 export function undoPass(state: State, pass: Pass): void {
   const { queue, projects, fleets } = state;
+  pass.preemptions.undo();
   for (let i = pass.placed.length - 1; i >= 0; i--) {
     const { job, placement, uses } = pass.placed[i]!;
     const { project, user } = queue.entryOf(job).lane;

@@ -33,6 +33,10 @@ export class Project {
   /** By key: of the whole subtree, and of the project's own runs. */
   readonly use: number[] = [];
   readonly ownUse: number[] = [];
+  /** Of its own jobs' claims, which count as use but not in the past. */
+  readonly ownKept: number[] = [];
+  /** Of use, what belongs to runs that are being stopped. */
+  readonly leaving: number[] = [];
   /** Past use at the start of the present tick, likewise. */
   readonly past: number[] = [];
   readonly ownPast: number[] = [];
@@ -118,6 +122,29 @@ export class Projects {
         at.use[key] = (at.use[key] ?? 0) + amount;
         if (at.userUse !== null) addTo(at.userUse, user, key, amount);
       }
+    }
+  }
+
+  /** A claim counts as use for everybody who asks what may be used, and never becomes past use. */
+  keep(project: Project, user: string, ask: Ask, sign: 1 | -1): void {
+    const { keys, amounts } = ask;
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!;
+      const amount = sign * amounts[i]!;
+      project.ownKept[key] = (project.ownKept[key] ?? 0) + amount;
+      for (let at: Project | null = project; at !== null; at = at.parent) {
+        at.use[key] = (at.use[key] ?? 0) + amount;
+        if (at.userUse !== null) addTo(at.userUse, user, key, amount);
+      }
+    }
+  }
+
+  /** A run of the project is being stopped, or would be (1), or not (-1). */
+  leave(project: Project, ask: Ask, sign: 1 | -1): void {
+    for (let i = 0; i < ask.keys.length; i++) {
+      const key = ask.keys[i]!;
+      for (let at: Project | null = project; at !== null; at = at.parent)
+        at.leaving[key] = (at.leaving[key] ?? 0) + sign * ask.amounts[i]!;
     }
   }
 
@@ -271,7 +298,17 @@ export class Projects {
   }
 }
 
-const columns = ['use', 'ownUse', 'past', 'ownPast', 'guaranteed', 'ceiling', 'userCeiling'] as const;
+const columns = [
+  'use',
+  'ownUse',
+  'past',
+  'ownPast',
+  'guaranteed',
+  'ceiling',
+  'userCeiling',
+  'ownKept',
+  'leaving',
+] as const;
 
 /** Where the guarantees of siblings add up to more than their parent's, all are scaled down in proportion. */
 function scaleChildren({ children, guaranteed }: Project, key: number): void {

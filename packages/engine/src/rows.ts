@@ -43,11 +43,12 @@ function jobRow(state: State, slot: number): JobRow {
   };
 }
 
-function jobState({ jobs }: State, slot: number): JobRow['state'] {
+function jobState({ jobs, claims }: State, slot: number): JobRow['state'] {
   const attempt = jobs.attempt[slot]!;
   const past = jobs.past(slot);
   const waiting = { attempt, ...past, sinceMs: jobs.sinceMs[slot]!, notBeforeMs: jobs.notBeforeMs[slot]! };
-  if (jobs.state[slot] === queued) return { state: 'queued', claim: null, ...waiting };
+  if (jobs.state[slot] === queued)
+    return { state: 'queued', claim: claims.byJob.get(jobs.ids[slot]!)?.claim ?? null, ...waiting };
   if (jobs.state[slot] === held) return { state: 'held', by: jobs.heldBy(slot) ?? '', ...waiting };
   return { state: 'starting', attempt, ...past, run: runId(jobs.ids[slot]!, attempt) };
 }

@@ -7,17 +7,19 @@ import type { Ask } from './resource-keys.ts';
 export function shareOf(projects: Projects, project: Project, own: boolean): number {
   const { healthy, keys } = projects;
   const use = own ? project.ownUse : project.use;
+  const kept = own ? project.ownKept : nothing;
   const past = own ? project.ownPast : project.past;
   let dominant = 0;
   for (let key = 0; key < healthy.length; key++) {
     const capacity = healthy[key] ?? 0;
     if (capacity === 0 || !keys.shared[key]) continue;
-    const share = millionths((use[key] ?? 0) + (past[key] ?? 0), capacity);
+    const share = millionths((use[key] ?? 0) + (kept[key] ?? 0) + (past[key] ?? 0), capacity);
     if (share > dominant) dominant = share;
   }
   return own ? dominant : Math.floor((dominant * 1000) / project.weightMilli);
 }
 
+const nothing: readonly number[] = [];
 const exactBelow = 9_000_000_000;
 
 /** `amount / capacity` in millionths, rounded down; exact for all amounts, because long division keeps within 2^53. */

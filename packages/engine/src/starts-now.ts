@@ -1,7 +1,8 @@
 // Whether a job would start in this cycle, found out by the walk that `decide` makes; and how much trying is allowed. Steps
 // count what a walk does (shapes and lanes in line, tasks placed), never time.
 import { taskCount } from '@muster/model';
-import { type Pass, undoPass, walk } from './pass.ts';
+import { type Pass, type Stop, undoPass, walk } from './pass.ts';
+import { mightPreempt } from './rights.ts';
 import type { State } from './state.ts';
 
 export class Steps {
@@ -29,18 +30,27 @@ export interface Started {
 }
 
 /** Walks until the job had its turn or can no longer have one; `look` sees the walk before it is undone. */
-export function walkTo(state: State, job: number, steps: Steps | null, look: (pass: Pass) => void): void {
+export function walkTo(
+  state: State,
+  job: number,
+  steps: Steps | null,
+  look: (pass: Pass, reached: boolean) => void,
+): void {
   const { queue } = state;
   const { lane } = queue.entryOf(job);
   const { shape } = lane;
   let reached = false;
-  const pass = walk(state, (next, { failed, over }) => {
-    if (reached || failed.has(shape) || over.has(lane)) return true;
+  // What is only supposed is no ground to stop anybody's run.
+  const preempts = steps === null;
+  const may = preempts && mightPreempt(state, job);
+  const stop: Stop = (next, { failed, over }) => {
+    if (reached || (failed.has(shape) && !may) || over.has(lane)) return true;
     if (steps && !steps.take(1 + taskCount(queue.entryOf(next).lane.shape.demand))) return true;
     reached = next === job;
     return false;
-  });
-  look(pass);
+  };
+  const pass = walk(state, stop, preempts);
+  look(pass, reached);
   undoPass(state, pass);
 }
 

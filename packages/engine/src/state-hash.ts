@@ -56,7 +56,7 @@ function hashUses(hasher: Hasher, uses: Uses): void {
   for (const key of keys) hasher.text(key).number(uses[key]!);
 }
 
-function hashJobs({ jobs, queue }: State): SetHasher {
+function hashJobs({ jobs, queue, claims }: State): SetHasher {
   const set = new SetHasher();
   // Many jobs share an entry, and its demand is the longest text by far.
   const entryHashes = new Map<Entry, string>();
@@ -80,6 +80,11 @@ function hashJobs({ jobs, queue }: State): SetHasher {
     hasher.optional(jobs.failedMs(job));
     for (const { atMs, by } of jobs.preempted(job)) hasher.number(atMs).text(by);
     hasher.text(jobs.heldBy(job) ?? '');
+    const claim = claims.byJob.get(id)?.claim;
+    if (claim) {
+      hashPlaces(hasher, claim);
+      for (const { run, right } of claim.victims) hasher.text(run).text(right);
+    }
     set.add(hasher);
   }
   return set;
@@ -95,6 +100,7 @@ function hashNodes(fleet: Fleet): SetHasher {
     hasher.number(fleet.freeCpu[slot]!).number(fleet.freeMemory[slot]!).number(fleet.freeDevices[slot]!);
     hasher.number(fleet.freeMilli[slot]!);
     hasher.number(fleet.runs[slot]!).number(fleet.exclusive[slot]!);
+    hasher.number(fleet.claimed[slot]!).number(fleet.claimedAlone[slot]!);
     for (let index = 0; index < fleet.taken.stride * 32; index++) {
       const taken = fleet.taken.taken(slot, index);
       if (taken !== 0) hasher.number(index).number(taken);

@@ -1,21 +1,28 @@
 // Everything the engine remembers. Logical state is what the events said (jobs, nodes, runs, policy); the rest (index,
 // blocked shapes, what was told, the clock's last reading) is derived from it or a cache, and no part of the state hash.
 import {
+  type Claim,
   type EngineRows,
   invariant,
   type LiveRun,
   type Policy,
   type RunFacts,
   type RunId,
+  tierNamed,
 } from '@muster/model';
+import { Claims } from './claims.ts';
 import { ClassTable } from './classes.ts';
+import { hourlyRate } from './damage.ts';
 import { Fleet } from './fleet.ts';
 import { ForkMap } from './fork-map.ts';
 import { JobTable } from './jobs.ts';
 import { releasePort, takePort } from './ports.ts';
 import { type Project, Projects } from './projects.ts';
 import { Queue } from './queue.ts';
+import { mightPreempt } from './rights.ts';
+import { RunTable } from './run-table.ts';
 import { Fleets } from './verdict.ts';
+import { never } from './victims.ts';
 
 export interface State {
   sequence: number;
@@ -26,6 +33,12 @@ export interface State {
   readonly queue: Queue;
   readonly projects: Projects;
   readonly runs: ForkMap<RunId, LiveRun>;
+  /** The same runs, as the search for victims sees them. */
+  readonly table: RunTable;
+  readonly claims: Claims;
+  /** Ids of entries that may preempt and found no victims; and when they might, though nothing else changes. */
+  readonly wanting: Set<number>;
+  againMs: number;
   /** The latest time seen by `decide`; a job once due stays due. */
   clockMs: number;
   /** Projects with ceilings that use less than before the last cycle, and those that use more than at the last plan. */
@@ -58,6 +71,10 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     queue,
     projects,
     runs: new ForkMap(),
+    table: new RunTable(),
+    claims: new Claims(),
+    wanting: new Set(),
+    againMs: never,
     clockMs: 0,
     eased: new Set(),
     tightened: new Set(),
@@ -83,6 +100,9 @@ export function copyState(state: State): State {
     queue,
     projects,
     runs: state.runs.fork(),
+    table: state.table.copy(),
+    claims: state.claims.copy(),
+    wanting: new Set(state.wanting),
     eased: twins(state.eased, projects),
     tightened: twins(state.tightened, projects),
     freed: new Set(state.freed),
@@ -102,6 +122,8 @@ export function forget(state: State): void {
   state.ceilingsMoved = true;
   state.nodesChanged = true;
   state.allChanged = true;
+  state.wanting.clear();
+  state.againMs = never;
 }
 
 /**
@@ -136,6 +158,62 @@ export function startRun(state: State, run: LiveRun, plannedMs: number | null): 
   const first = run.tasks.find((task) => task.rank === 0);
   invariant(first, `run ${run.run} has no rank 0`);
   takePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
+  state.table.add(run, state.jobs.slotOf(run.job), rateOf(state, run), endOf(state, run), (node) =>
+    fleet.slotOf(node),
+  );
+  if (run.stopping) state.projects.leave(project, ask, 1);
+  noticeVictim(state, run);
+}
+
+/** What an hour of the run costs, at the price of its tier. */
+export function rateOf(state: State, run: LiveRun): number {
+  const tier = tierNamed(state.policy, state.queue.entryOf(state.jobs.slotOf(run.job)).facts.tier);
+  return hourlyRate(run, state.policy.prices, tier?.priceMilli ?? 1000);
+}
+
+/** How long the run may last, when that is known. */
+function endOf({ queue, jobs }: State, { job }: LiveRun): number {
+  return queue.entryOf(jobs.slotOf(job)).facts.durationMs ?? never;
+}
+
+/** The job waits. One that may preempt and did not look in vain yet is looked at, though there is no room. */
+export function enqueue(state: State, job: number): void {
+  state.queue.queue(job, state.clockMs);
+  const { shape } = state.queue.entryOf(job).lane;
+  if (shape.blocked === null || state.wanting.has(state.jobs.entry[job]!)) return;
+  if (mightPreempt(state, job)) state.queue.reopen(shape);
+}
+
+/** The job has its places; they are nobody else's, and it no longer stands in line. */
+export function holdClaim(state: State, job: number, claim: Claim): void {
+  const { project, user } = state.queue.entryOf(job).lane;
+  state.queue.unqueue(job);
+  state.claims.add(state.fleets.live, state.jobs.ids[job]!, claim, state.runs);
+  state.projects.keep(project, user, state.projects.keys.ask(claim.uses), 1);
+  for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.tightened.add(at);
+  state.touched = true;
+}
+
+/** What it claimed is free for all. The caller says where the job stands then. */
+export function dropClaim(state: State, job: number): void {
+  const held = state.claims.byJob.get(state.jobs.ids[job]!);
+  if (!held) return;
+  const fleet = state.fleets.live;
+  const { project, user } = state.queue.entryOf(job).lane;
+  for (const slot of state.claims.remove(fleet, held.job)) state.freed.add(fleet.classOf[slot]!);
+  state.projects.keep(project, user, state.projects.keys.ask(held.claim.uses), -1);
+  for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.eased.add(at);
+  if (fleet.resources.list.length > 0) state.allChanged = true;
+  state.touched = true;
+}
+
+/** A run that may be stopped from some moment on: whoever looks for victims looks again then. */
+function noticeVictim(state: State, run: LiveRun): void {
+  if (state.wanting.size === 0 || run.stopping) return;
+  const tier = tierNamed(state.policy, state.queue.entryOf(state.jobs.slotOf(run.job)).facts.tier);
+  const shieldMs = tier?.minRunMs ?? 0;
+  if (shieldMs === 0) state.againMs = 0;
+  else if (run.startedMs !== null) state.againMs = Math.min(state.againMs, run.startedMs + shieldMs);
 }
 
 /** A run as it is when its plan was committed. */
@@ -151,7 +229,16 @@ export function changeRun(
 ): void {
   const run = state.runs.get(id);
   invariant(run, `unknown run ${id} changed`);
-  state.runs.set(id, { ...run, ...change });
+  const changed = { ...run, ...change };
+  state.runs.set(id, changed);
+  state.table.update(changed);
+  if (changed.stopping && !run.stopping) {
+    const { project } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
+    state.projects.leave(project, state.projects.keys.ask(run.uses), 1);
+    // Who is on the way out is waited for, or leaves its project with less to give.
+    if (state.wanting.size > 0) state.againMs = 0;
+  }
+  noticeVictim(state, changed);
 }
 
 /** Everything the run held is free again. */
@@ -165,6 +252,7 @@ export function endRun(state: State, id: RunId, endedMs: number): void {
   const ask = state.projects.keys.ask(run.uses);
   state.projects.remember(project, ask, endedMs);
   state.projects.take(project, user, ask, -1);
+  if (run.stopping) state.projects.leave(project, ask, -1);
   for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.eased.add(at);
   const first = run.tasks.find((task) => task.rank === 0)!;
   releasePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
@@ -182,10 +270,18 @@ export function endRun(state: State, id: RunId, endedMs: number): void {
     state.freed.add(fleet.classOf[slot]!);
     fleet.leaveRun(slot);
   }
+  state.table.remove(id);
+  state.claims.ended(fleet, run);
+  // With less use somebody may be within a guarantee again.
+  if (state.wanting.size > 0 && state.policy.quotas.length > 0) state.againMs = 0;
 }
 
-/** What every run uses, and for whom. */
-export function* runUses({ runs, jobs, queue, projects }: State) {
+/** What every run and every claim uses, and for whom. */
+export function* runUses({ runs, jobs, queue, projects, claims }: State) {
+  for (const { job, claim } of claims.byJob.values()) {
+    const { project, user } = queue.entryOf(jobs.slotOf(job)).lane;
+    yield { project, user, ask: projects.keys.ask(claim.uses) };
+  }
   for (const run of runs.values()) {
     const { project, user } = queue.entryOf(jobs.slotOf(run.job)).lane;
     yield { project, user, ask: projects.keys.ask(run.uses) };

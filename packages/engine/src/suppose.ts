@@ -24,6 +24,7 @@ export function supposeEnded(state: State, run: LiveRun): PutBack {
   const { project, user } = queue.entryOf(jobs.slotOf(run.job)).lane;
   const ask = projects.keys.ask(run.uses);
   changeRun(state, run, -1);
+  state.claims.suppose(state.fleets.live, run, -1);
   projects.take(project, user, ask, -1);
   const hopes = new Hopes(state);
   hopes.shapes(classesOf(state, run));
@@ -32,6 +33,7 @@ export function supposeEnded(state: State, run: LiveRun): PutBack {
   return () => {
     hopes.putBack();
     projects.take(project, user, ask, 1);
+    state.claims.suppose(state.fleets.live, run, 1);
     changeRun(state, run, 1);
   };
 }

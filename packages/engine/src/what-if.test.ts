@@ -1,4 +1,4 @@
-import type { JobId, Verdict } from '@muster/model';
+import type { JobId, Plan, Verdict } from '@muster/model';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
@@ -15,7 +15,16 @@ const codeOf = (verdict: Verdict | null): string =>
 
 /** Nothing more happens in it by itself. */
 function quiet(world: World): void {
-  while (world.cycle().units.length > 0);
+  while (cycle(world).units.length > 0);
+}
+
+/** Victims end at once. */
+function cycle(world: World): Plan {
+  const plan = world.cycle();
+  for (const unit of plan.units)
+    if (unit.kind === 'preempt')
+      for (const { run } of unit.claim.victims) if (world.runs.has(run)) world.preempted(run);
+  return plan;
 }
 
 /** Asks what a change would do, makes it, and answers with both. */
@@ -32,7 +41,7 @@ function askAndDo(world: World, change: () => void) {
   expect(before.stateHash(), 'asking changes nothing').toBe(hash);
   expect(before.whatIf(bodies, world.nowMs, cyclesMax), 'asked twice, answered alike').toEqual(answer);
   const started: [JobId, readonly string[]][] = [];
-  for (let plan = world.cycle(); plan.units.length > 0; plan = world.cycle())
+  for (let plan = cycle(world); plan.units.length > 0; plan = cycle(world))
     for (const unit of plan.units)
       if (unit.kind === 'start')
         started.push([unit.job, [...new Set(unit.tasks.map((task) => world.nodes.get(task.node)!.name))]]);

@@ -1,6 +1,6 @@
 // The engine's answer for a queued job. Reasons are values made where the decision is made; CLI, API and web show
 // them unchanged through `verdictText`.
-import type { NodeId } from './ids.ts';
+import type { JobId, NodeId } from './ids.ts';
 import { amountText } from './quota.ts';
 
 /** What a node lacks for one task, in the order it is looked for; a node is counted under the first that holds. */
@@ -56,6 +56,10 @@ export type WaitReason =
     }
   | { readonly code: 'not-before'; readonly untilMs: number; readonly failures: number }
   | { readonly code: 'held'; readonly by: string }
+  /** Runs of others are stopped for it: how many, and how many of them have not ended yet. */
+  | { readonly code: 'preempting'; readonly victims: number; readonly left: number }
+  /** It would preempt, but this run ends soon by itself, and that is enough. */
+  | { readonly code: 'near-end'; readonly job: JobId; readonly endMs: number | null }
   /** A ceiling of the project or of one above it does not allow it now. */
   | OverCeiling
   /** Jobs ahead took what was free this cycle: starved ones, higher tiers, its own project's, or projects whose turn it is. */
@@ -146,6 +150,10 @@ function waitText(reason: WaitReason): string {
       return `group ${reason.group} needs room for ${count(reason.tasks, 'task')} at once, there is room for ${reason.tasksFit} now${lacksText(reason.nodes, reason.lacks)}`;
     case 'not-before':
       return `retry ${reason.failures} waits for its backoff, until ${timeOfDay(reason.untilMs)} UTC`;
+    case 'preempting':
+      return `${count(reason.victims, 'run')} of others ${reason.victims === 1 ? 'is' : 'are'} stopped for it; it starts in their place once ${reason.left === 1 ? 'the last of them has' : `${reason.left} more have`} ended`;
+    case 'near-end':
+      return `preempts nobody, because the end of ${reason.job} is near and gives it room`;
     case 'held':
       return `held by ${reason.by}`;
     case 'over-ceiling':

@@ -39,12 +39,15 @@ export type Step =
     }
   | { readonly do: 'hold' | 'release' | 'cancel'; readonly job: number }
   | { readonly do: 'cycle'; readonly dropEvery: number }
-  | { readonly do: 'running' | 'finish'; readonly run: number }
+  | { readonly do: 'running' | 'finish' | 'checkpoint' | 'cancelRun' | 'stopped'; readonly run: number }
   | { readonly do: 'requeue'; readonly run: number; readonly delayMs: number; readonly avoid: boolean }
   | { readonly do: 'wait'; readonly ms: number }
   | {
       readonly do: 'policy';
       readonly ranks: readonly number[];
+      readonly minRunMs: number;
+      readonly preemptionsMax: number;
+      readonly guaranteed: boolean;
       readonly power: number | null;
       readonly prices: Prices;
       readonly quotas: readonly Quota[];
@@ -209,7 +212,7 @@ const arbitraryQuota: fc.Arbitrary<Quota> = fc.record({
     { weight: 1, arbitrary: arbitraryAmounts },
   ),
   weightMilli: fc.constantFrom(1000, 1000, 2000, 500),
-  preemptWithin: fc.constant('never' as const),
+  preemptWithin: fc.constantFrom('never', 'lower-priority'),
 });
 
 /** A few demands shared by many jobs, so that entries fill. */
@@ -245,7 +248,14 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('hold', 'release', 'cancel'), job: at }) },
     { weight: 5, arbitrary: fc.record({ do: fc.constant('cycle' as const), dropEvery: fc.nat(4) }) },
-    { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('running', 'finish', 'finish'), run: at }) },
+    { weight: 5, arbitrary: fc.record({ do: fc.constantFrom('running', 'running', 'finish'), run: at }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constantFrom('stopped', 'stopped', 'stopped', 'checkpoint', 'cancelRun'),
+        run: at,
+      }),
+    },
     {
       weight: 2,
       arbitrary: fc.record({
@@ -263,7 +273,10 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
       weight: 1,
       arbitrary: fc.record({
         do: fc.constant('policy' as const),
-        ranks: fc.constantFrom([1, 2], [2, 1], [1, 1]),
+        ranks: fc.constantFrom([1, 2], [1, 2], [2, 1], [1, 1]),
+        minRunMs: fc.constantFrom(0, 0, 50),
+        preemptionsMax: fc.constantFrom(1, 2, 3),
+        guaranteed: fc.boolean(),
         power: fc.constantFrom(null, 1000, 2500),
         prices: arbitraryPrices,
         quotas: fc.uniqueArray(arbitraryQuota, { selector: (quota) => quota.project, maxLength: 5 }),
@@ -339,7 +352,10 @@ export function take(world: World, step: Step): void {
           ...defaultPolicy.tiers[0]!,
           name,
           rank: step.ranks[i]!,
-          preempts: [],
+          preempts: step.ranks[i]! > step.ranks[1 - i]! ? [['critical', 'standard'][i]!] : [],
+          minRunMs: step.minRunMs,
+          preemptionsMax: step.preemptionsMax,
+          guaranteed: step.guaranteed || name === 'critical',
           durationMs: 20,
           starvesAfterMs: name === 'standard' ? 200 : null,
         })),
@@ -352,6 +368,7 @@ export function take(world: World, step: Step): void {
         share: { halfLifeMs: 256_000 },
         ageing: { pointMs: 10 },
         deadline: { marginMs: 30 },
+        preemption: { nearEndMs: 20, coolingMs: 50, windowMs: 500 },
       });
       break;
     default:
@@ -382,9 +399,12 @@ function changeJob(world: World, what: 'hold' | 'release' | 'cancel', at: number
 }
 
 function changeRun(world: World, step: Extract<Step, { run: number }>): void {
-  const runs = [...world.runs.keys()];
+  const able = [...world.runs.values()].filter(({ stopping }) => stopping || step.do !== 'stopped');
+  const runs = able.map(({ run }) => run);
   const run: RunId | undefined = runs[step.run % Math.max(1, runs.length)];
   if (!run) return;
-  if (step.do !== 'requeue') world[step.do](run);
+  if (step.do === 'stopped') world.preempted(run);
+  else if (step.do === 'cancelRun') world.stop(run, world.runs.get(run)!.job, null);
+  else if (step.do !== 'requeue') world[step.do](run);
   else world.requeue(run, step.delayMs, step.avoid ? [world.runs.get(run)!.tasks[0]!.node] : []);
 }

@@ -2,6 +2,7 @@
 import {
   type AcceleratorDemand,
   addUse,
+  type Claim,
   type Constraint,
   type Device,
   defaultCpuMilli,
@@ -10,6 +11,7 @@ import {
   type GroupDemand,
   type Hardware,
   type JobDemand,
+  type JobId,
   type NodeFacts,
   type NodeId,
   type Policy,
@@ -56,7 +58,36 @@ export function boxesOf(rows: EngineRows): Box[] {
       if (task.rank === 0) box.ports.add(run.port);
     }
   }
+  for (const { job, state } of rows.jobs)
+    if (state.state === 'queued' && state.claim) addClaim(boxes, job, state.claim, rows.runs);
   return boxes;
+}
+
+/** What is claimed and held by no living victim of the claim is taken too. */
+function addClaim(boxes: readonly Box[], job: JobId, claim: Claim, runs: EngineRows['runs']): void {
+  const living = runs.filter(({ run }) => claim.victims.some((victim) => victim.run === run));
+  for (const box of boxes) {
+    const here = ({ node }: TaskPlacement): boolean => node === box.facts.node;
+    const want = claim.tasks.filter(here);
+    if (want.length === 0) continue;
+    const held = living.flatMap((run) => run.tasks.filter(here));
+    const open = (amount: (task: TaskPlacement) => number): number =>
+      Math.max(0, sumOf(want, amount) - sumOf(held, amount));
+    box.tasks += open(() => 1);
+    box.cpuMilli -= open((task) => task.cpuMilli);
+    box.memoryMib -= open((task) => task.memoryMib);
+    for (const index of new Set(want.flatMap((task) => task.devices))) {
+      const milli = open((task) => (task.devices.includes(index) ? task.deviceMilli : 0));
+      if (milli > 0) box.taken.set(index, (box.taken.get(index) ?? 0) + milli);
+    }
+    box.jobs.add(job);
+    box.exclusive ||= claim.exclusive;
+    if (here(claim.tasks[0]!)) box.ports.add(claim.port);
+  }
+}
+
+function sumOf(tasks: readonly TaskPlacement[], amount: (task: TaskPlacement) => number): number {
+  return tasks.reduce((sum, task) => sum + amount(task), 0);
 }
 
 export function placeJob(
@@ -147,7 +178,7 @@ function scoreOf({ row, choice, policy }: Gang, g: number, { facts }: Box): numb
 }
 
 /** Every choice of one alternative a group; the last group's moves fastest. */
-function choices(groups: readonly GroupDemand[]): (AcceleratorDemand | null)[][] {
+export function choices(groups: readonly GroupDemand[]): (AcceleratorDemand | null)[][] {
   return groups.reduce<(AcceleratorDemand | null)[][]>(
     (heads, group) => {
       const options = group.accelerators.length === 0 ? [null] : group.accelerators;
@@ -208,7 +239,7 @@ function placeInSomeOrder(gang: Gang): { boxes: Box[]; unit: Unit } | null {
 }
 
 /** The gang in its boxes, or the group that found no place. */
-function placeGang(gang: Gang, order: readonly number[]): { boxes: Box[]; unit: Unit } | number {
+export function placeGang(gang: Gang, order: readonly number[]): { boxes: Box[]; unit: Unit } | number {
   const { row } = gang;
   const { groups, exclusive } = row.demand;
   const tasksOf: Task[][] = groups.map(() => []);

@@ -34,6 +34,8 @@ export class ReferenceTenancy {
       const { project, user } = rows.jobs.find((row) => row.job === job)!;
       return { project, user, uses };
     });
+    for (const row of rows.jobs)
+      if (row.state.state === 'queued' && row.state.claim) this.start(row, row.state.claim.uses);
   }
 
   start(row: JobRow, uses: Uses): void {

@@ -1,40 +1,71 @@
-// The naive engine: what `decide` should place, worked out from rows alone, by trying everything in the order of order.ts.
+// The naive engine: what `decide` should do, worked out from rows alone, by trying everything in the order of order.ts.
 // It keeps nothing, indexes nothing and skips nothing that it need not, so that it can be checked by reading it. The fast
-// engine must agree with it, placement by placement, on small worlds.
-import { canonicalJson, type EngineRows, leastUses } from '@muster/model';
+// engine must agree with it, unit by unit, on small worlds.
+import { canonicalJson, type EngineRows, leastUses, type PlanUnit, type RunId } from '@muster/model';
+import { baseOf, settle, withClaim, withRun } from './reference-claims.ts';
 import { boxesOf, type JobRow, placeJob, type Unit } from './reference-place.ts';
+import { mightPreempt, preemptFor } from './reference-preempt.ts';
 import { ReferenceTenancy } from './reference-tenancy.ts';
 
-export function referenceUnits(rows: EngineRows, nowMs: number): Unit[] {
+/** A unit without what only the store needs. */
+export type Bare =
+  | Unit
+  | Omit<Extract<PlanUnit, { kind: 'preempt' }>, 'nodeGenerations'>
+  | Extract<PlanUnit, { kind: 'release' }>;
+
+export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
   const tenancy = new ReferenceTenancy(rows, nowMs);
-  let boxes = boxesOf(rows);
-  const units: Unit[] = [];
+  const starts: Unit[] = [];
+  const preempts: Bare[] = [];
+  // What was decided so far is part of the world for those who come after; what starts now is nobody's victim.
+  let world = rows;
+  const fresh = new Set<RunId>();
   const failedShapes = new Set<string>();
   const shapeOf = (row: JobRow): string => canonicalJson(row.demand);
   const laneOf = (row: JobRow): string => canonicalJson([row.project, row.user, row.demand]);
-  let line = rows.jobs.filter(
-    (row) =>
-      row.state.state === 'queued' &&
-      row.state.notBeforeMs <= nowMs &&
-      placeJob(boxes, row, rows.policy) !== null &&
-      !tenancy.isOver(row, leastUses(row.demand)),
-  );
+  let line = waiting().filter((row) => !tenancy.isOver(row, leastUses(row.demand)));
   while (line.length > 0) {
     const row = tenancy.next(line);
-    const placed = tryJob(row);
-    if (placed) {
-      boxes = placed.boxes;
-      units.push(placed.unit);
-      tenancy.start(row, placed.unit.uses);
-      line = line.filter((other) => other !== row);
-    } else line = line.filter((other) => laneOf(other) !== laneOf(row));
+    if (tryJob(row)) line = line.filter((other) => other !== row);
+    else line = line.filter((other) => laneOf(other) !== laneOf(row));
   }
-  return units;
+  return [...rows.jobs.toSorted(byId).flatMap((row) => settle(rows, row)), ...starts, ...preempts];
 
-  function tryJob(row: JobRow) {
-    if (failedShapes.has(shapeOf(row)) || tenancy.isOver(row, leastUses(row.demand))) return null;
-    const placed = placeJob(boxes, row, rows.policy);
-    if (!placed) failedShapes.add(shapeOf(row));
-    return placed && !tenancy.isOver(row, placed.unit.uses) ? placed : null;
+  /** Jobs with room now, and those that may make some. */
+  function waiting(): JobRow[] {
+    const boxes = boxesOf(rows);
+    const queued = rows.jobs.filter(
+      ({ state }) => state.state === 'queued' && state.notBeforeMs <= nowMs && state.claim === null,
+    );
+    return queued.filter((row) => {
+      const lane = queued.filter((other) => laneOf(other) === laneOf(row));
+      const fits = placeJob(boxes, row, rows.policy) !== null;
+      if (!fits) failedShapes.add(shapeOf(row));
+      return fits || (rows.runs.length > 0 && lane.some((other) => mightPreempt(rows, other)));
+    });
   }
+
+  function tryJob(row: JobRow): boolean {
+    if (tenancy.isOver(row, leastUses(row.demand))) return false;
+    const placed = failedShapes.has(shapeOf(row)) ? null : placeJob(boxesOf(world), row, rows.policy);
+    if (placed && tenancy.isOver(row, placed.unit.uses)) return false;
+    if (placed) {
+      starts.push(placed.unit);
+      fresh.add(placed.unit.run);
+      world = withRun(world, placed.unit);
+      tenancy.start(row, placed.unit.uses);
+      return true;
+    }
+    failedShapes.add(shapeOf(row));
+    const claim = preemptFor(world, row, nowMs, fresh);
+    if (!claim || claim.victims.length === 0 || tenancy.isOver(row, claim.uses)) return false;
+    preempts.push({ kind: 'preempt', ...baseOf(row), claim });
+    world = withClaim(world, row, claim);
+    tenancy.start(row, claim.uses);
+    return true;
+  }
+}
+
+function byId(a: JobRow, b: JobRow): number {
+  return a.job < b.job ? -1 : 1;
 }

@@ -19,6 +19,9 @@ import {
   type Policy,
   type ProjectUsage,
   pastOf,
+  preemptedResult,
+  preemptionsKept,
+  type Reason,
   type RunFacts,
   type RunId,
   type RunResult,
@@ -47,6 +50,8 @@ export class World {
   readonly nodes = new Map<NodeId, NodeFacts>();
   readonly jobs = new Map<JobId, JobRow>();
   readonly runs = new Map<RunId, LiveRun>();
+  /** For whom runs are being stopped. */
+  readonly preemptors = new Map<RunId, JobId | null>();
   /** The verdict of each entry as last told, as a store keeps it. */
   readonly told = new Map<string, Verdict>();
   /** Past use by project, as a store keeps it. */
@@ -123,6 +128,7 @@ export class World {
   hold(id: JobId): void {
     const { state } = this.jobs.get(id)!;
     invariant(state.state === 'queued', 'only a queued job is held');
+    this.#unclaim(id, { code: 'held', message: '' });
     const { claim: _, ...rest } = state;
     const version = this.#setState(id, { ...rest, state: 'held', by: 'bob' });
     this.tell({ kind: 'job.held', job: id, version, by: 'bob' });
@@ -139,6 +145,7 @@ export class World {
 
   /** Cancels a job that has not started. */
   cancel(id: JobId): void {
+    this.#unclaim(id, { code: 'cancelled', message: '' });
     const version = this.jobs.get(id)!.version + 1;
     this.jobs.delete(id);
     this.tell({ kind: 'job.ended', job: id, version, result: { outcome: 'succeeded' } });
@@ -159,9 +166,60 @@ export class World {
   /** Applies the units that `keep` says, as commitPlan would. */
   commit(plan: Plan, keep: (unit: PlanUnit) => boolean = () => true): void {
     for (const unit of plan.units) {
-      if (keep(unit) && unit.kind === 'start') this.#start(unit);
+      if (keep(unit)) this.#apply(unit);
       else this.tell({ kind: 'plan.dropped', job: unit.job, run: unit.run, refusal: 'job-changed' });
     }
+  }
+
+  #apply(unit: PlanUnit): void {
+    if (unit.kind === 'start') {
+      this.#start(unit);
+      return;
+    }
+    const { state } = this.jobs.get(unit.job)!;
+    invariant(state.state === 'queued', 'only a queued job has a claim');
+    if (unit.kind === 'release') {
+      this.#unclaim(unit.job, unit.reason);
+      return;
+    }
+    for (const { run: id, job } of unit.claim.victims) this.stop(id, job, unit.job);
+    const version = this.#setState(unit.job, { ...state, claim: unit.claim });
+    this.tell({ kind: 'job.claimed', job: unit.job, version, run: unit.run, claim: unit.claim });
+  }
+
+  /** The run is told to stop; for another job, or because somebody asked. */
+  stop(id: RunId, job: JobId, preemptor: JobId | null): void {
+    const run = this.runs.get(id);
+    if (!run || run.stopping) return;
+    this.runs.set(id, { ...run, stopping: true });
+    this.preemptors.set(id, preemptor);
+    this.tell({ kind: 'run.stopping', run: id, job, reason: { code: 'stop', message: '' }, preemptor });
+  }
+
+  checkpoint(id: RunId): void {
+    const run = this.runs.get(id)!;
+    this.runs.set(id, { ...run, checkpointMs: this.nowMs });
+    const { job } = run;
+    this.tell({ kind: 'run.checkpointed', run: id, job, checkpointMs: this.nowMs, step: 1, path: null });
+  }
+
+  /** A run that was stopped for another job is over, and its job waits again. */
+  preempted(id: RunId): void {
+    const { job, attempt } = this.#endRun(id, preemptedResult('for another'));
+    const by = this.preemptors.get(id) ?? null;
+    const { failures, failedMs, avoid, preempted: before } = this.jobs.get(job)!.state;
+    const preempted = by === null ? before : [...before, { atMs: this.nowMs, by }].slice(-preemptionsKept);
+    const times = { sinceMs: this.nowMs, notBeforeMs: 0 };
+    const waiting = { attempt: attempt + 1, ...times, failures, failedMs, avoid, preempted };
+    const version = this.#setState(job, { state: 'queued', claim: null, ...waiting });
+    this.tell({ kind: 'job.requeued', job, version, because: preemptedResult(''), ...waiting });
+  }
+
+  #unclaim(job: JobId, reason: Reason): void {
+    const { state } = this.jobs.get(job)!;
+    if (state.state !== 'queued' || state.claim === null) return;
+    const version = this.#setState(job, { ...state, claim: null });
+    this.tell({ kind: 'job.unclaimed', job, version, reason });
   }
 
   cycle(): Plan {

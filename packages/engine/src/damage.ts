@@ -1,0 +1,25 @@
+// What a stopped run loses: its devices and cores at their price, from the moment its work was last saved to now. Whole
+// micro-money; a run that never saved anything counts from its start, one that has not started loses nothing.
+import type { LiveRun, Prices } from '@muster/model';
+
+const hourS = 3600;
+
+/** What an hour of everything the run holds costs, at the plain prices: what a place costs is no matter of the work. */
+export function hourlyRate(
+  run: Pick<LiveRun, 'tasks'>,
+  { deviceHourMicro, coreHourMicro }: Prices,
+  priceMilli: number,
+): number {
+  let rate = 0;
+  for (const { cpuMilli, devices, deviceMilli } of run.tasks)
+    rate += Math.floor((devices.length * deviceMilli * deviceHourMicro + cpuMilli * coreHourMicro) / 1000);
+  return Math.floor((rate / 1000) * priceMilli);
+}
+
+/** Hours and the rest apart, so that a large gang over a long time stays below 2^53. */
+export function damage(rate: number, savedMs: number, nowMs: number): number {
+  if (savedMs < 0 || nowMs <= savedMs) return 0;
+  const lostS = Math.floor((nowMs - savedMs) / 1000);
+  const rest = lostS % hourS;
+  return rate * ((lostS - rest) / hourS) + Math.floor((rate * rest) / hourS);
+}

@@ -1,0 +1,267 @@
+import { defaultPolicy, type Policy, type PreemptUnit, type Quota } from '@muster/model';
+import { describe, expect, test } from 'vitest';
+import { loadEngine } from './load.ts';
+import { demand, devices, gpus, group, job, jobId, node, oneTask } from './testing/builders.ts';
+import { starts } from './testing/plan-text.ts';
+import { World } from './testing/world.ts';
+
+const minute = 60_000;
+
+function preempts(world: World): PreemptUnit[] {
+  return world.decide().units.filter((unit) => unit.kind === 'preempt');
+}
+
+/** Runs everything that starts, and lets an hour pass, so that nothing is shielded. */
+function settle(world: World, ms = 60 * minute): void {
+  for (const unit of starts(world.cycle())) world.running(unit.run);
+  world.nowMs += ms;
+}
+
+/** One node of 8 devices full of one-device spot jobs 1 to 8, an hour old. */
+function fullOfSpot(): World {
+  const world = new World(loadEngine, node('a'));
+  for (let n = 1; n <= 8; n++) world.submit(job(n, oneTask(1), { tier: 'spot' }));
+  settle(world);
+  return world;
+}
+
+const victimsOf = (unit: PreemptUnit | undefined) => unit?.claim.victims.map((victim) => victim.job);
+
+const guarantee = (project: string, gpu: number, more: Partial<Quota> = {}): Quota => ({
+  project,
+  guaranteed: { gpu: gpu * 1000 },
+  ceiling: {},
+  userCeiling: {},
+  weightMilli: 1000,
+  preemptWithin: 'never',
+  ...more,
+});
+
+describe('a job without a place', () => {
+  test('stops the runs that lose the least, and gets exactly their places', () => {
+    const world = fullOfSpot();
+    world.checkpoint(starts(world.decide())[0]?.run ?? [...world.runs.keys()][2]!);
+    world.nowMs += minute;
+    world.submit(job(9, oneTask(1), { tier: 'standard' }));
+    const [unit] = preempts(world);
+    // The one that saved its work a minute ago.
+    expect(victimsOf(unit)).toEqual([jobId(3)]);
+    expect(unit!.claim.tasks[0]!.devices).toEqual([2]);
+    world.commit(world.decide());
+    expect(world.engine.verdict(jobId(9), world.nowMs)).toEqual({
+      kind: 'waits',
+      reasons: [{ code: 'preempting', victims: 1, left: 1 }],
+    });
+    // Nobody else gets the room once the victim is gone, not even who comes first in the order.
+    world.submit(job(10, oneTask(1), { tier: 'critical' }));
+    world.preempted(unit!.claim.victims[0]!.run);
+    const plan = world.decide();
+    expect(starts(plan).map(({ job: id }) => id)).toEqual([jobId(9)]);
+    expect(starts(plan)[0]!.tasks).toEqual(unit!.claim.tasks);
+  });
+
+  test('takes whole gangs, and no run that could be spared', () => {
+    const world = new World(loadEngine, node('a'), node('b'));
+    world.submit(job(1, demand(group([gpus(5)], { tasks: 2 })), { tier: 'spot' }));
+    world.submit(job(2, oneTask(3), { tier: 'spot' }));
+    world.submit(job(3, oneTask(3), { tier: 'spot' }));
+    settle(world);
+    world.submit(job(4, oneTask(5), { tier: 'standard' }));
+    const [unit] = preempts(world);
+    // Its neighbour loses less and would be stopped first, but is not enough and then not needed.
+    expect(victimsOf(unit)).toEqual([jobId(1)]);
+    expect(unit!.claim.tasks).toHaveLength(1);
+  });
+
+  test('leaves alone what runs for less than its shield, and looks again when that is over', () => {
+    const world = new World(loadEngine, node('a'));
+    world.submit(job(1, oneTask(8), { tier: 'spot' }));
+    settle(world, minute);
+    world.submit(job(2, oneTask(8)));
+    const plan = world.cycle();
+    expect(plan.units).toEqual([]);
+    expect(plan.wakeAtMs).toBe(1000 + 2 * minute);
+    world.nowMs = plan.wakeAtMs!;
+    expect(preempts(world)).toHaveLength(1);
+  });
+
+  test('waits for an end that is near instead', () => {
+    const world = new World(loadEngine, node('a'));
+    world.submit(job(1, oneTask(8), { tier: 'spot', durationMs: 61 * minute }));
+    settle(world);
+    world.submit(job(2, oneTask(8)));
+    expect(world.cycle().units).toEqual([]);
+    const verdict = world.engine.verdict(jobId(2), world.nowMs);
+    expect(verdict).toMatchObject({
+      reasons: [{ code: 'no-room' }, { code: 'near-end', job: jobId(1), endMs: 1000 + 61 * minute }],
+    });
+  });
+
+  test('waits for a run that is being cancelled, and stops nobody', () => {
+    const world = fullOfSpot();
+    const [run] = world.runs.keys();
+    world.stop(run!, jobId(1), null);
+    world.submit(job(9, oneTask(1)));
+    expect(world.cycle().units).toEqual([]);
+    world.submit(job(10, demand(group([gpus(1)], { cpuMilli: 1000 }), {})));
+    world.finish(run!);
+    expect(starts(world.cycle()).map(({ job: id }) => id)).toEqual([jobId(9)]);
+  });
+
+  test('that failed a moment ago stops nobody', () => {
+    const world = fullOfSpot();
+    world.submit(job(9, oneTask(1)));
+    world.cycle();
+    const [victim] = [...world.runs.values()].filter((run) => run.stopping);
+    world.preempted(victim!.run);
+    world.cycle();
+    const own = [...world.runs.values()].find((run) => run.job === jobId(9))!;
+    // The preempted one takes its place back meanwhile.
+    world.requeue(own.run);
+    settle(world);
+    expect(preempts(world)).toHaveLength(0);
+  });
+});
+
+describe('a claim', () => {
+  test('is given up when its job is cancelled, and others start there', () => {
+    const world = fullOfSpot();
+    world.submit(job(9, oneTask(1)));
+    world.submit(job(10, oneTask(1), { tier: 'spot' }));
+    world.cycle();
+    world.cancel(jobId(9));
+    const [victim] = [...world.runs.values()].filter((run) => run.stopping);
+    world.preempted(victim!.run);
+    expect(starts(world.cycle())).toHaveLength(1);
+  });
+
+  test('is given up when its node drains, and the job is considered anew', () => {
+    const world = new World(loadEngine, node('a'), node('b', { devices: devices(4, 'A100') }));
+    world.submit(job(1, oneTask(8), { tier: 'spot' }));
+    settle(world);
+    world.submit(job(2, oneTask(4, 'H100')));
+    world.cycle();
+    world.drain(node('a').node, true);
+    expect(world.decide().units).toMatchObject([{ kind: 'release', reason: { code: 'claim-lost' } }]);
+    world.cycle();
+    expect(world.rebuilt().stateHash()).toBe(world.engine.stateHash());
+    expect(world.decide().units).toEqual([]);
+  });
+});
+
+describe('quota', () => {
+  function withQuotas(quotas: readonly Quota[], policy: Partial<Policy> = {}): World {
+    const world = new World(loadEngine, node('a'));
+    world.setPolicy({ ...defaultPolicy, quotas, ...policy });
+    return world;
+  }
+
+  test('a project takes back its guarantee from who borrows, and nothing beyond it', () => {
+    const world = withQuotas([guarantee('red', 4), guarantee('blue', 4)]);
+    for (let n = 1; n <= 8; n++) world.submit(job(n, oneTask(1), { project: 'blue' }));
+    settle(world);
+    for (let n = 9; n <= 16; n++) world.submit(job(n, oneTask(1), { project: 'red' }));
+    const units = preempts(world);
+    expect(units).toHaveLength(4);
+    expect(units.every((unit) => unit.claim.victims.every(({ right }) => right === 'reclaim'))).toBe(true);
+    world.commit(world.decide());
+    // What is on its way out is not taken twice.
+    expect(preempts(world)).toHaveLength(0);
+  });
+
+  test('a guaranteed run within its guarantee is safe from the tier of another project', () => {
+    const world = withQuotas([guarantee('blue', 8)]);
+    for (let n = 1; n <= 8; n++) world.submit(job(n, oneTask(1), { project: 'blue' }));
+    settle(world);
+    world.submit(job(9, oneTask(1), { project: 'red', tier: 'critical' }));
+    expect(preempts(world)).toHaveLength(0);
+    world.submit(job(10, oneTask(1), { project: 'blue', tier: 'critical' }));
+    expect(preempts(world)).toHaveLength(1);
+  });
+
+  test('reclaims through three levels', () => {
+    const world = withQuotas([
+      guarantee('top', 8),
+      guarantee('top/left', 4),
+      guarantee('top/right', 4),
+      guarantee('top/left/a', 2),
+      guarantee('top/left/b', 2),
+    ]);
+    for (let n = 1; n <= 4; n++) world.submit(job(n, oneTask(1), { project: 'top/left/b' }));
+    for (let n = 5; n <= 8; n++) world.submit(job(n, oneTask(1), { project: 'top/right' }));
+    settle(world);
+    for (let n = 9; n <= 12; n++) world.submit(job(n, oneTask(1), { project: 'top/left/a' }));
+    const units = preempts(world);
+    // Its sister gives back the two it borrowed; the other side of the tree is within what it has.
+    expect(units.flatMap((unit) => victimsOf(unit)!).every((id) => id <= jobId(4))).toBe(true);
+    expect(units).toHaveLength(2);
+  });
+
+  test('a higher priority of the same project and tier preempts where the project says so', () => {
+    const quotas = [guarantee('blue', 8, { preemptWithin: 'lower-priority' })];
+    const world = withQuotas(quotas);
+    for (let n = 1; n <= 8; n++) world.submit(job(n, oneTask(1), { project: 'blue' }));
+    settle(world);
+    world.submit(job(9, oneTask(1), { project: 'blue', priority: 1 }));
+    expect(preempts(world)[0]?.claim.victims).toMatchObject([{ right: 'priority' }]);
+  });
+});
+
+describe('complaints about other schedulers', () => {
+  test('volcano 5994: one device was needed and one run is stopped', () => {
+    const world = new World(loadEngine, node('a'), node('b'), node('c'));
+    for (let n = 1; n <= 24; n++) world.submit(job(n, oneTask(1), { tier: 'spot' }));
+    settle(world);
+    world.submit(job(25, oneTask(1)));
+    let stopped = 0;
+    for (let cycle = 0; cycle < 20; cycle++) {
+      for (const unit of world.cycle().units)
+        if (unit.kind === 'preempt') stopped += unit.claim.victims.length;
+      world.nowMs += 1000;
+    }
+    expect(stopped).toBe(1);
+  });
+
+  test('kueue: two projects at their guarantee do not take from each other in 1,000 cycles', () => {
+    const world = new World(loadEngine, node('a'));
+    world.setPolicy({ ...defaultPolicy, quotas: [guarantee('red', 4), guarantee('blue', 4)] });
+    for (let n = 1; n <= 12; n++) world.submit(job(n, oneTask(1), { project: n % 2 === 0 ? 'red' : 'blue' }));
+    for (let n = 13; n <= 20; n++) world.submit(job(n, oneTask(1), { project: 'blue', priority: 9 }));
+    let stopped = 0;
+    for (let cycle = 0; cycle < 1000; cycle++) {
+      const { units } = world.cycle();
+      for (const unit of units) {
+        if (unit.kind === 'start') world.running(unit.run);
+        if (unit.kind === 'preempt') {
+          stopped += unit.claim.victims.length;
+          for (const { run } of unit.claim.victims) world.preempted(run);
+        }
+      }
+      world.nowMs += minute;
+    }
+    // What was borrowed before the others came is given back once, and that is all.
+    expect(stopped).toBeLessThanOrEqual(4);
+    expect(world.runs.size).toBe(8);
+  });
+
+  test('armada 4340: preempted jobs are queued again, every one of them, and charged nothing', () => {
+    const world = fullOfSpot();
+    for (let n = 9; n <= 16; n++) world.submit(job(n, oneTask(1)));
+    const units = preempts(world);
+    expect(units.flatMap((unit) => victimsOf(unit)!).sort()).toEqual(
+      Array.from({ length: 8 }, (_, i) => jobId(i + 1)),
+    );
+    world.commit(world.decide());
+    for (const { run, stopping } of [...world.runs.values()]) if (stopping) world.preempted(run);
+    settle(world);
+    for (const { run } of [...world.runs.values()]) world.finish(run);
+    settle(world);
+    for (let n = 1; n <= 8; n++)
+      expect(world.jobs.get(jobId(n))?.state).toMatchObject({
+        attempt: 2,
+        failures: { user: 0, outOfMemory: 0, infrastructure: 0 },
+        preempted: [{}],
+      });
+    expect(world.runs.size).toBe(8);
+  });
+});

@@ -1,0 +1,368 @@
+// The search for victims (decision 0007, section 5): for a job that has no place, the runs to stop so that it has one, and
+// the exact places it then gets. Take, again and again, what the best node offers until the job fits; then put back every
+// victim without whom it still fits. The fleet is changed while looking and is afterwards as it was.
+//
+// A search is kept for the jobs of one entry while a plan is made, because the next job of it finds the same offers but
+// for the nodes that the last one touched.
+import type { Claim, JobId, Right, TaskPlacement } from '@muster/model';
+import { Attempt } from './attempt.ts';
+import { groupOrder, likeliest, place } from './fit.ts';
+import { overAt } from './gates.ts';
+import { type Placement, undo } from './ledger.ts';
+import { tasksOf } from './make-plan.ts';
+import { NodeOffers, type Offer } from './node-offers.ts';
+import { compareText } from './order.ts';
+import type { Lane } from './queue.ts';
+import type { Ask } from './resource-keys.ts';
+import { QuotaRights, TierBook } from './rights.ts';
+import type { RunTable } from './run-table.ts';
+import { isGreedy, matchShape, type Shape } from './shape.ts';
+import type { State } from './state.ts';
+import { putBack, takeOut } from './take-out.ts';
+import { isNear, never, Victims } from './victims.ts';
+
+/** A job that waits for an end that is near instead of preempting. */
+export interface NearEnd {
+  readonly job: JobId;
+  /** Null for a run that is being stopped. */
+  readonly endMs: number | null;
+}
+
+/** The preemptions of one plan while it is being made. */
+export class Preemptions {
+  readonly claims: { readonly job: number; readonly claim: Claim; readonly uses: Ask }[] = [];
+  /** Ids of the entries of jobs that looked for victims. */
+  readonly wanting = new Set<number>();
+  /** When a job that found no victims might find some though nothing else changes. */
+  againMs = never;
+  /** For whom the last job that was tried waits, when it would have found victims or need not look for any. */
+  nearEnd: NearEnd | null = null;
+  readonly #state: State;
+  readonly #nowMs: number;
+  readonly #allowed: boolean;
+  readonly #tiers: TierBook;
+  readonly #rights: QuotaRights;
+  readonly #searches = new Map<number, Search>();
+  #ending: readonly number[] | null = null;
+
+  constructor(state: State, nowMs: number, allowed: boolean) {
+    this.#state = state;
+    this.#nowMs = nowMs;
+    this.#allowed = allowed && state.table.size > 0;
+    this.#tiers = new TierBook(state);
+    this.#rights = new QuotaRights(state, this.#tiers);
+  }
+
+  /** Whether the job could have a right to anything. */
+  may(job: number): boolean {
+    return this.#allowed && this.#rights.any(job);
+  }
+
+  /** Whether a waiting job of the lane could. */
+  mayLane(lane: Lane): boolean {
+    if (!this.#allowed) return false;
+    for (const entry of this.#state.queue.waitingIn(lane)) if (this.#rights.anyOf(entry)) return true;
+    return false;
+  }
+
+  /** Whether the job gets a claim in this plan. What it claims is nobody else's for the rest of it. */
+  try(job: number): boolean {
+    const { jobs, queue, projects } = this.#state;
+    this.nearEnd = null;
+    if (!this.may(job)) return false;
+    this.wanting.add(jobs.entry[job]!);
+    if (!this.#cooled(job)) return false;
+    const search = this.#searchFor(job);
+    const found = search.find(job, this.#endsNear());
+    this.againMs = Math.min(this.againMs, search.againMs);
+    this.nearEnd = search.nearEnd;
+    // Where groups are placed greedily, what others took may have made room: it starts when that has come back.
+    if (!found || found.victims.length === 0) return false;
+    const { project, user } = queue.entryOf(job).lane;
+    // The nodes it would get may make it use more than it asked for at least.
+    const uses = projects.keys.ask(found.uses);
+    if (overAt(project, user, uses) !== null) return false;
+    this.#hold(job, found, uses);
+    return true;
+  }
+
+  /** Something was placed: offers of its nodes are stale, and so may be rights to runs of its project. */
+  placed(job: number, { from, to }: Placement, uses: Ask): void {
+    if (this.#searches.size === 0) return;
+    const { ledger } = this.#state.fleets.live;
+    for (let pick = from; pick < to; pick++) this.#touch(ledger.slot[pick]!);
+    this.#rights.used(this.#state.queue.entryOf(job).lane.project, uses);
+  }
+
+  /** Gives every claim of this plan back, last first. */
+  undo(): void {
+    const { claims, fleets, jobs, table, projects, queue } = this.#state;
+    for (let i = this.claims.length - 1; i >= 0; i--) {
+      const { job, claim, uses } = this.claims[i]!;
+      const { project, user } = queue.entryOf(job).lane;
+      projects.keep(project, user, uses, -1);
+      claims.remove(fleets.live, jobs.ids[job]!);
+      for (const { run } of claim.victims) {
+        const slot = table.slotOf(run);
+        table.doomed[slot] = 0;
+        this.#rights.putBack(slot);
+      }
+    }
+  }
+
+  #hold(job: number, claim: Claim, uses: Ask): void {
+    const { claims, fleets, jobs, runs, table, projects, queue } = this.#state;
+    const { project, user } = queue.entryOf(job).lane;
+    const touched = new Set<number>();
+    for (const { run } of claim.victims) {
+      const slot = table.slotOf(run);
+      table.doomed[slot] = 1;
+      if (this.#rights.taken(job, slot)) this.#rights.epoch++;
+      for (let link = table.firstLink[slot]!; link >= 0; link = table.linkOfRun[link]!)
+        touched.add(table.linkNode[link]!);
+    }
+    const held = claims.add(fleets.live, jobs.ids[job]!, claim, runs);
+    projects.keep(project, user, uses, 1);
+    this.#rights.used(project, uses);
+    this.claims.push({ job, claim, uses });
+    for (const slot of held.nodes.keys()) touched.add(slot);
+    for (const slot of touched) this.#touch(slot);
+  }
+
+  #touch(slot: number): void {
+    for (const search of this.#searches.values()) search.touch(slot);
+  }
+
+  /** A job that was preempted itself has others that are not its victims, so it searches by itself. */
+  #searchFor(job: number): Search {
+    const { jobs } = this.#state;
+    const make = (): Search => new Search(this.#state, job, this.#tiers, this.#rights, this.#nowMs);
+    if (jobs.preempted(job).length > 0) return make();
+    const entry = jobs.entry[job]!;
+    let search = this.#searches.get(entry);
+    if (!search) {
+      search = make();
+      this.#searches.set(entry, search);
+    }
+    return search;
+  }
+
+  /** Runs whose end is near, and runs that are being stopped for nobody: looked for once a plan. */
+  #endsNear(): readonly number[] {
+    if (this.#ending) return this.#ending;
+    const { table, claims, policy } = this.#state;
+    const { nearEndMs } = policy.preemption;
+    const found: number[] = [];
+    for (let run = 0; run < table.live.length; run++) {
+      const live = table.live[run];
+      if (!live) continue;
+      const near = isNear(table.endMs[run]!, this.#nowMs, nearEndMs);
+      if (table.stopping[run] === 1 ? !claims.isVictim(live.run) : near) found.push(run);
+      if (near) this.againMs = Math.min(this.againMs, table.endMs[run]! + nearEndMs);
+    }
+    this.#ending = found;
+    return found;
+  }
+
+  /** A job whose last attempt failed a short while ago must not cost others their work. */
+  #cooled(job: number): boolean {
+    const failedMs = this.#state.jobs.failedMs(job);
+    if (failedMs === null) return true;
+    const cooledMs = failedMs + this.#state.policy.preemption.coolingMs;
+    if (cooledMs <= this.#nowMs) return true;
+    this.againMs = Math.min(this.againMs, cooledMs);
+    return false;
+  }
+}
+
+class Search {
+  readonly #state: State;
+  readonly #rights: QuotaRights;
+  readonly #victims: Victims;
+  readonly #shape: Shape;
+  /** Offers for each group and option that was short, made when first asked for. */
+  readonly #offers = new Map<string, NodeOffers>();
+  /** Runs that count as gone. */
+  readonly #out = new Set<number>();
+  #job: number;
+  #epoch: number;
+  #standing: string;
+  nearEnd: NearEnd | null = null;
+
+  constructor(state: State, job: number, tiers: TierBook, rights: QuotaRights, nowMs: number) {
+    this.#state = state;
+    this.#rights = rights;
+    this.#job = job;
+    this.#epoch = rights.epoch;
+    this.#standing = rights.standing(job);
+    this.#victims = new Victims(state, tiers, rights, nowMs);
+    this.#shape = state.queue.entryOf(job).lane.shape;
+    matchShape(this.#shape, state.fleets.live.classes);
+  }
+
+  get againMs(): number {
+    return this.#victims.againMs;
+  }
+
+  touch(slot: number): void {
+    for (const offers of this.#offers.values()) offers.touch(slot);
+  }
+
+  /** Alternatives in their order; the first for which there are victims enough. None when near ends are enough. */
+  find(job: number, ending: readonly number[]): Claim | null {
+    this.#job = job;
+    this.#look();
+    this.nearEnd = this.#nearEnd(ending);
+    if (this.nearEnd) return null;
+    for (const combination of this.#shape.combinations) {
+      const claim = this.#makeRoom(combination) ? this.#claim(combination) : null;
+      this.#restore();
+      if (claim) return claim;
+    }
+    return null;
+  }
+
+  /** Rights may be others than when the last job of the entry looked. */
+  #look(): void {
+    const standing = this.#rights.standing(this.#job);
+    const same = this.#epoch === this.#rights.epoch && this.#standing === standing;
+    this.#epoch = this.#rights.epoch;
+    this.#standing = standing;
+    for (const offers of this.#offers.values()) {
+      if (same) offers.priceAnew();
+      else offers.renew();
+    }
+  }
+
+  /** The last of the ends that would give the job room by themselves. */
+  #nearEnd(ending: readonly number[]): NearEnd | null {
+    const { table, jobs } = this.#state;
+    const free = ending.filter((run) => table.doomed[run] === 0 && this.#victims.answers(run));
+    if (free.length === 0) return null;
+    for (const run of free) this.#takeOut(run);
+    const fits = this.#shape.combinations.some((combination) => this.#shortOf(combination) < 0);
+    this.#restore();
+    if (!fits) return null;
+    const last = free.reduce((a, b) => (compareEnds(table, a, b) >= 0 ? a : b));
+    const endMs = table.stopping[last] === 1 ? null : table.endMs[last]!;
+    return { job: jobs.ids[table.job[last]!]!, endMs };
+  }
+
+  #makeRoom(combination: readonly number[]): boolean {
+    for (let short = this.#shortOf(combination); short >= 0; short = this.#shortOf(combination)) {
+      const offer = this.#offersOf(short, combination[short]!).take();
+      if (!offer) return false;
+      this.#accept(offer);
+    }
+    return true;
+  }
+
+  /** The group that finds no place; -1 when all do. */
+  #shortOf(combination: readonly number[]): number {
+    const { live } = this.#state.fleets;
+    // Without a topology and countable resources nodes do not depend on each other: the job fits when their room adds up.
+    if (!isGreedy(this.#shape) && live.resources.list.length === 0)
+      return this.#offersOf(0, combination[0]!).fits ? -1 : 0;
+    const whole = place(live, this.#shape, []);
+    if (whole) {
+      undo(live, whole);
+      return -1;
+    }
+    const order = groupOrder(this.#shape, combination);
+    const attempt = new Attempt(live, this.#shape, likeliest(live, this.#shape, combination));
+    const { group } = attempt.run(combination, order);
+    undo(live, attempt.placement);
+    // Where a topology alone is in the way, more room for the group that chooses first is what may help.
+    return group < 0 ? order[0]! : group;
+  }
+
+  #accept(offer: Offer): void {
+    let changed = false;
+    for (const run of offer.victims) changed = this.#takeOut(run) || changed;
+    if (changed) for (const offers of this.#offers.values()) offers.renew();
+  }
+
+  #takeOut(run: number): boolean {
+    takeOut(this.#state, run);
+    this.#out.add(run);
+    this.#touchRun(run);
+    return this.#rights.taken(this.#job, run);
+  }
+
+  /** Puts back whom the job does not need, and says where it goes then. */
+  #claim(combination: readonly number[]): Claim | null {
+    this.#spare(combination);
+    const { fleets, jobs } = this.#state;
+    const placement = place(fleets.live, this.#shape, jobs.avoid(this.#job));
+    if (!placement) return null;
+    const { exclusive, groups } = this.#shape.demand;
+    const { keys } = this.#state.projects;
+    const uses = keys.uses(keys.placed(fleets.live, placement));
+    const tasks: TaskPlacement[] = tasksOf(fleets.live, placement, groups.length);
+    const { port } = placement;
+    undo(fleets.live, placement);
+    return { exclusive, tasks, port, uses, victims: this.#named() };
+  }
+
+  #spare(combination: readonly number[]): void {
+    for (const run of [...this.#out].sort(this.#victims.compareSparing)) {
+      putBack(this.#state, run);
+      this.#touchRun(run);
+      if (this.#shortOf(combination) < 0) {
+        this.#rights.putBack(run);
+        this.#out.delete(run);
+        continue;
+      }
+      takeOut(this.#state, run);
+      this.#touchRun(run);
+    }
+  }
+
+  #named(): Claim['victims'] {
+    const { table, jobs } = this.#state;
+    return [...this.#out]
+      .map((run) => {
+        const right: Right = this.#rightTo(run);
+        return { job: jobs.ids[table.job[run]!]!, run: table.live[run]!.run, right };
+      })
+      .sort((a, b) => compareText(a.run, b.run));
+  }
+
+  #rightTo(run: number): Right {
+    this.#rights.putBack(run);
+    const right = this.#rights.mayTake(this.#job, run);
+    this.#rights.taken(this.#job, run);
+    return right ?? 'tier';
+  }
+
+  #restore(): void {
+    for (const run of this.#out) {
+      putBack(this.#state, run);
+      this.#rights.putBack(run);
+      this.#touchRun(run);
+    }
+    this.#out.clear();
+  }
+
+  #offersOf(group: number, option: number): NodeOffers {
+    const key = `${group}/${option}`;
+    let offers = this.#offers.get(key);
+    if (!offers) {
+      offers = new NodeOffers(this.#state, this.#job, this.#shape, group, option, this.#victims);
+      this.#offers.set(key, offers);
+    }
+    return offers;
+  }
+
+  #touchRun(run: number): void {
+    const { table } = this.#state;
+    for (let link = table.firstLink[run]!; link >= 0; link = table.linkOfRun[link]!)
+      this.touch(table.linkNode[link]!);
+  }
+}
+
+/** The later end; runs that are being stopped are taken to end first. */
+function compareEnds(table: RunTable, a: number, b: number): number {
+  const endOf = (run: number): number => (table.stopping[run] === 1 ? 0 : table.endMs[run]!);
+  return endOf(a) - endOf(b) || compareText(table.live[b]!.run, table.live[a]!.run);
+}

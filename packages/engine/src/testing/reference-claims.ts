@@ -1,0 +1,72 @@
+// The naive engine's claims: those that are lost are given up, those whose victims are all gone become starts.
+import { type Claim, type EngineRows, runId } from '@muster/model';
+import type { Bare } from './reference.ts';
+import type { JobRow, Unit } from './reference-place.ts';
+
+export function settle(rows: EngineRows, row: JobRow): Bare[] {
+  if (row.state.state !== 'queued' || row.state.claim === null) return [];
+  const { claim } = row.state;
+  const living = livingVictims(rows, claim);
+  if (claim.tasks.some((task) => isLost(rows, row, claim, task.node)))
+    return [{ kind: 'release', ...baseOf(row), reason: { code: 'claim-lost', message: '' } }];
+  const { victims: _, ...places } = claim;
+  return living.length > 0 ? [] : [{ kind: 'start', ...baseOf(row), ...places }];
+}
+
+function livingVictims(rows: EngineRows, { victims }: Claim) {
+  return rows.runs.filter(({ run }) => victims.some((victim) => victim.run === run));
+}
+
+function isLost(rows: EngineRows, row: JobRow, claim: Claim, id: string): boolean {
+  const node = rows.nodes.find((facts) => facts.node === id);
+  if (!node || node.drain !== null || node.state === 'lost') return true;
+  const living = livingVictims(rows, claim);
+  if (node.state === 'silent' && living.length === 0) return true;
+  const here = claim.tasks.filter((task) => task.node === id);
+  const others = rows.runs
+    .filter((run) => !living.includes(run))
+    .flatMap((run) => run.tasks.filter((task) => task.node === id));
+  const used = (key: 'cpuMilli' | 'memoryMib'): number =>
+    [...here, ...others].reduce((sum, task) => sum + task[key], 0) + foreignClaims(rows, row, id, key);
+  const { cpuMilli, memoryMib, devices } = node.inventory;
+  if (used('cpuMilli') > cpuMilli || used('memoryMib') > memoryMib) return true;
+  return here.some((task) => task.devices.some((index) => index >= devices.length));
+}
+
+/** What claims of other jobs take of a node beyond what their own victims still hold there. */
+function foreignClaims(rows: EngineRows, own: JobRow, node: string, key: 'cpuMilli' | 'memoryMib'): number {
+  let sum = 0;
+  for (const { job, state } of rows.jobs) {
+    if (job === own.job || state.state !== 'queued' || !state.claim) continue;
+    const on = (list: readonly { node: string; cpuMilli: number; memoryMib: number }[]): number =>
+      list.filter((task) => task.node === node).reduce((total, task) => total + task[key], 0);
+    const held = livingVictims(rows, state.claim).flatMap((run) => run.tasks);
+    sum += Math.max(0, on(state.claim.tasks) - on(held));
+  }
+  return sum;
+}
+
+export function baseOf(row: JobRow) {
+  const { attempt } = row.state;
+  return { job: row.job, jobVersion: row.version, run: runId(row.job, attempt), attempt };
+}
+
+export function withRun(rows: EngineRows, unit: Unit): EngineRows {
+  const { run, job, attempt, exclusive, tasks, port, uses } = unit;
+  const live = { run, job, attempt, exclusive, tasks, port, uses };
+  return {
+    ...rows,
+    runs: [...rows.runs, { ...live, startedMs: null, checkpointMs: null, stopping: false }],
+  };
+}
+
+export function withClaim(rows: EngineRows, { job }: JobRow, claim: Claim): EngineRows {
+  const stopped = new Set(claim.victims.map((victim) => victim.run));
+  return {
+    ...rows,
+    jobs: rows.jobs.map((row) =>
+      row.job === job ? { ...row, state: { ...row.state, claim } as JobRow['state'] } : row,
+    ),
+    runs: rows.runs.map((run) => (stopped.has(run.run) ? { ...run, stopping: true } : run)),
+  };
+}

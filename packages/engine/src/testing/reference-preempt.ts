@@ -1,0 +1,254 @@
+// The naive engine's search for victims (decision 0007, section 5): every step works the world out anew from rows.
+import type { AcceleratorDemand, Claim, EngineRows, LiveRun, Right, RunId, Tier } from '@muster/model';
+import {
+  type Box,
+  boxesOf,
+  boxRoom,
+  choices,
+  firstOrder,
+  type Gang,
+  type JobRow,
+  placeGang,
+  placeJob,
+} from './reference-place.ts';
+import { rightTo } from './reference-rights.ts';
+import { resourceRoom, wholeFleet } from './reference-topology.ts';
+
+type Choice = readonly (AcceleratorDemand | null)[];
+
+export function mightPreempt({ policy }: EngineRows, row: JobRow): boolean {
+  if ((policy.tiers.find((tier) => tier.name === row.tier)?.preempts.length ?? 0) > 0) return true;
+  const quota = policy.quotas.find(({ project }) => project === row.project);
+  if (quota?.preemptWithin === 'lower-priority') return true;
+  return policy.quotas.some(({ guaranteed }) => Object.keys(guaranteed).length > 0);
+}
+
+export function preemptFor(
+  rows: EngineRows,
+  row: JobRow,
+  nowMs: number,
+  fresh: ReadonlySet<RunId>,
+): Claim | null {
+  const { failedMs } = row.state;
+  if (!mightPreempt(rows, row)) return null;
+  if (failedMs !== null && nowMs < failedMs + rows.policy.preemption.coolingMs) return null;
+  const searches = choices(row.demand.groups).map((choice) => new Search(rows, row, choice, nowMs, fresh));
+  if (searches.some((search) => search.waitsForEnds())) return null;
+  for (const search of searches) {
+    const claim = search.find();
+    if (claim) return claim;
+  }
+  return null;
+}
+
+class Search {
+  readonly #rows: EngineRows;
+  readonly #row: JobRow;
+  readonly #choice: Choice;
+  readonly #nowMs: number;
+  readonly #fresh: ReadonlySet<RunId>;
+  #out: LiveRun[] = [];
+
+  constructor(rows: EngineRows, row: JobRow, choice: Choice, nowMs: number, fresh: ReadonlySet<RunId>) {
+    this.#fresh = fresh;
+    this.#rows = rows;
+    this.#row = row;
+    this.#choice = choice;
+    this.#nowMs = nowMs;
+  }
+
+  /** Whether runs that end soon, or are being stopped for nobody, would leave room enough. */
+  waitsForEnds(): boolean {
+    const claimed = this.#rows.jobs.flatMap(({ state }) =>
+      state.state === 'queued' && state.claim ? state.claim.victims.map(({ run }) => run) : [],
+    );
+    this.#out = this.#rows.runs
+      .filter((run) => (run.stopping ? !claimed.includes(run.run) : this.#isNear(run)))
+      .filter((run) => this.#answers(run));
+    const waits = this.#out.length > 0 && this.#short() === null;
+    this.#out = [];
+    return waits;
+  }
+
+  find(): Claim | null {
+    for (let short = this.#short(); short !== null; short = this.#short()) {
+      const offer = this.#bestOffer(short);
+      if (!offer) return null;
+      this.#out = [...this.#out, ...offer.victims];
+    }
+    for (const run of this.#out.toSorted((a, b) => this.#compareSparing(a, b))) {
+      const all = this.#out;
+      this.#out = all.filter((other) => other !== run);
+      if (this.#short() !== null) this.#out = all;
+    }
+    const placed = placeJob(this.#boxes(), this.#row, this.#rows.policy);
+    if (!placed) return null;
+    const { exclusive, tasks, port, uses } = placed.unit;
+    const victims = this.#out
+      .toSorted((a, b) => (a.run < b.run ? -1 : 1))
+      .map((run) => ({ job: run.job, run: run.run, right: this.#right(run, run)! }));
+    return { exclusive, tasks, port, uses, victims };
+  }
+
+  #boxes(without: readonly LiveRun[] = []): Box[] {
+    const gone = new Set([...this.#out, ...without].map(({ run }) => run));
+    return boxesOf({ ...this.#rows, runs: this.#rows.runs.filter(({ run }) => !gone.has(run)) });
+  }
+
+  /** The group that finds no place; null when all do. */
+  #short(): number | null {
+    const boxes = this.#boxes();
+    const { groups, topology } = this.#row.demand;
+    const { policy } = this.#rows;
+    const plain = groups.length === 1 && topology === null && groups[0]!.topology === null;
+    if (plain && policy.topology.resources.length === 0)
+      return this.#sum(boxes, 0) >= groups[0]!.tasks ? null : 0;
+    if (placeJob(boxes, { ...this.#row, state: { ...this.#row.state, avoid: [] } }, policy)) return null;
+    const gang = this.#gang(boxes);
+    const placed = placeGang(gang, firstOrder(gang));
+    // Together it fits without the topology: more room for the first group to choose is what may help.
+    return typeof placed === 'number' ? placed : firstOrder(gang)[0]!;
+  }
+
+  #gang(boxes: readonly Box[]): Gang {
+    const { policy } = this.#rows;
+    const fresh = { port: null, spread: new Map<string, number>() };
+    return {
+      row: this.#row,
+      policy,
+      choice: this.#choice,
+      avoid: [],
+      ground: wholeFleet,
+      boxes: [...boxes],
+      ...fresh,
+    };
+  }
+
+  #sum(boxes: readonly Box[], g: number): number {
+    return boxes.reduce((sum, box) => sum + this.#room(boxes, box, g), 0);
+  }
+
+  #room(boxes: readonly Box[], box: Box, g: number): number {
+    const gang = this.#gang(boxes);
+    const { tasks } = this.#row.demand.groups[g]!;
+    return Math.min(tasks, boxRoom(gang, g, box), resourceRoom(gang, g, box));
+  }
+
+  #bestOffer(g: number) {
+    const boxes = this.#boxes();
+    const missing = Math.max(1, this.#row.demand.groups[g]!.tasks - this.#sum(boxes, g));
+    return boxes
+      .filter(({ open }) => open)
+      .flatMap((box) => this.#offer(boxes, box, g, missing) ?? [])
+      .sort(
+        (a, b) =>
+          a.price - b.price ||
+          a.victims.length - b.victims.length ||
+          b.counted - a.counted ||
+          (a.node < b.node ? -1 : 1),
+      )[0];
+  }
+
+  /** The fewest of the node's next victims that make room for one more task. */
+  #offer(boxes: readonly Box[], box: Box, g: number, missing: number) {
+    const { node } = box.facts;
+    const next = this.#rows.runs
+      .filter((run) => !this.#out.includes(run) && run.tasks.some((task) => task.node === node))
+      .filter((run) => this.#mayStop(run))
+      .sort((a, b) => this.#compareVictims(a, b));
+    const victims: LiveRun[] = [];
+    for (const run of next) {
+      // Rights are judged again as victims are added.
+      if (this.#right(run, null, victims) === null) continue;
+      victims.push(run);
+      // Only what they hold of this node counts.
+      const after = this.#boxes(victims).find(({ facts }) => facts === box.facts)!;
+      const then = boxes.map((other) => (other === box ? after : other));
+      const gain = this.#room(then, after, g) - this.#room(boxes, box, g);
+      if (gain <= 0) continue;
+      const counted = Math.min(gain, missing);
+      const damage = victims.reduce((sum, victim) => sum + this.#damage(victim), 0);
+      return { node, victims, counted, price: Math.floor(damage / counted) };
+    }
+    return null;
+  }
+
+  #mayStop(run: LiveRun): boolean {
+    if (run.stopping || this.#right(run) === null) return false;
+    if (this.#row.state.preempted.some(({ by }) => by === run.job)) return false;
+    if (!this.#answers(run) || this.#isNear(run) || this.#fresh.has(run.run)) return false;
+    const tier = this.#tierOf(run);
+    const minRunMs = tier?.minRunMs ?? 0;
+    if (minRunMs > 0 && (run.startedMs === null || this.#nowMs < run.startedMs + minRunMs)) return false;
+    const { preempted } = this.#jobOf(run).state;
+    const { windowMs } = this.#rows.policy.preemption;
+    const recent = preempted.filter(({ atMs }) => atMs + windowMs > this.#nowMs).length;
+    return recent < (tier?.preemptionsMax ?? Number.POSITIVE_INFINITY);
+  }
+
+  #answers(run: LiveRun): boolean {
+    return run.tasks.every(
+      (task) => this.#rows.nodes.find(({ node }) => node === task.node)?.state === 'ready',
+    );
+  }
+
+  #isNear(run: LiveRun): boolean {
+    const { durationMs } = this.#jobOf(run);
+    const { nearEndMs } = this.#rows.policy.preemption;
+    if (durationMs === null || run.startedMs === null) return false;
+    const endMs = run.startedMs + durationMs;
+    return endMs - nearEndMs <= this.#nowMs && this.#nowMs < endMs + nearEndMs;
+  }
+
+  /** With everything gone that is being stopped, was taken out or would be; `kept` is there all the same. */
+  #right(run: LiveRun, kept: LiveRun | null = null, more: readonly LiveRun[] = []): Right | null {
+    const gone = [...this.#out, ...more].filter((other) => other !== kept);
+    const runs = this.#rows.runs.filter((other) => !other.stopping && !gone.includes(other));
+    return rightTo({ ...this.#rows, runs }, this.#row, this.#jobOf(run), run.uses, this.#nowMs);
+  }
+
+  #compareVictims(a: LiveRun, b: LiveRun): number {
+    const rank = (run: LiveRun): number => this.#tierOf(run)?.rank ?? Number.MIN_SAFE_INTEGER;
+    return (
+      rank(a) - rank(b) ||
+      this.#damage(a) - this.#damage(b) ||
+      (b.startedMs ?? -1) - (a.startedMs ?? -1) ||
+      (a.run < b.run ? -1 : 1)
+    );
+  }
+
+  #compareSparing(a: LiveRun, b: LiveRun): number {
+    return (
+      this.#damage(b) - this.#damage(a) ||
+      (a.startedMs ?? -1) - (b.startedMs ?? -1) ||
+      (a.run < b.run ? -1 : 1)
+    );
+  }
+
+  /** Devices and cores at their price, from the last checkpoint or the start to now. */
+  #damage(run: LiveRun): number {
+    const sinceMs = run.checkpointMs ?? run.startedMs;
+    if (sinceMs === null) return 0;
+    const lostS = Math.floor(Math.max(0, this.#nowMs - sinceMs) / 1000);
+    const { deviceHourMicro, coreHourMicro } = this.#rows.policy.prices;
+    const hourly = run.tasks.reduce(
+      (sum, { devices, deviceMilli, cpuMilli }) =>
+        sum + Math.floor((devices.length * deviceMilli * deviceHourMicro + cpuMilli * coreHourMicro) / 1000),
+      0,
+    );
+    const rate = Math.floor((hourly / 1000) * (this.#tierOf(run)?.priceMilli ?? 1000));
+    return Math.floor(lostS / 3600) * rate + Math.floor((rate * (lostS % 3600)) / 3600);
+  }
+
+  #jobOf(run: LiveRun): JobRow {
+    return this.#rows.jobs.find(({ job }) => job === run.job)!;
+  }
+
+  #tierOf(run: LiveRun): Tier | undefined {
+    return this.#tier(this.#jobOf(run).tier);
+  }
+
+  #tier(name: string): Tier | undefined {
+    return this.#rows.policy.tiers.find((tier) => tier.name === name);
+  }
+}

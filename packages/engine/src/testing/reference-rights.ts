@@ -1,0 +1,53 @@
+// The naive engine's rights: who may end whose run, in the words of decision 0007, section 5. `rows` holds only the runs that
+// count as being there.
+import { type EngineRows, leastUses, type Right, type Tier, type Uses } from '@muster/model';
+import { type JobRow, ReferenceTenancy } from './reference-tenancy.ts';
+
+export function rightTo(
+  rows: EngineRows,
+  row: JobRow,
+  victim: JobRow,
+  uses: Uses,
+  nowMs: number,
+): Right | null {
+  const tenancy = new ReferenceTenancy(rows, nowMs);
+  const tier = rows.policy.tiers.find(({ name }) => name === row.tier);
+  const other = rows.policy.tiers.find(({ name }) => name === victim.tier);
+  const [mine, theirs] = children(row.project, victim.project);
+  const same = row.project === victim.project;
+  const guaranteed = (path: string | null, key: string): number | null =>
+    path === null ? null : tenancy.guaranteed(path, key);
+  const used = Object.keys(uses);
+
+  const bound = used.filter((key) => guaranteed(theirs, key) !== null);
+  const within = bound.every((key) => tenancy.use(theirs!, key) <= guaranteed(theirs, key)!);
+  const isProtected = !same && other?.guaranteed === true && bound.length > 0 && within;
+  const names = (mayName: Tier): boolean =>
+    other ? other.rank < mayName.rank && mayName.preempts.includes(other.name) : mayName.preempts.length > 0;
+  if (tier && names(tier) && !isProtected) return 'tier';
+
+  const ask = leastUses(row.demand);
+  const asked = Object.keys(ask).filter((key) => guaranteed(mine, key) !== null);
+  const stays =
+    asked.length > 0 && asked.every((key) => tenancy.use(mine!, key) + ask[key]! <= guaranteed(mine, key)!);
+  const shared = asked.filter((key) => used.includes(key));
+  const borrows = shared.some(
+    (key) => theirs === null || tenancy.use(theirs, key) > (guaranteed(theirs, key) ?? 0),
+  );
+  if (!same && stays && shared.length > 0 && (borrows || !other?.guaranteed)) return 'reclaim';
+
+  const quota = rows.policy.quotas.find(({ project }) => project === row.project);
+  const equal = (tier?.rank ?? null) === (other?.rank ?? null);
+  if (!same || quota?.preemptWithin !== 'lower-priority' || !equal) return null;
+  return victim.priority < row.priority ? 'priority' : null;
+}
+
+/** The children of the lowest common project towards each; null for that project's own jobs. */
+function children(mine: string, theirs: string): [string | null, string | null] {
+  const [a, b] = [mine.split('/'), theirs.split('/')];
+  let common = 0;
+  while (common < a.length && common < b.length && a[common] === b[common]) common++;
+  const child = (parts: string[]): string | null =>
+    parts.length > common ? parts.slice(0, common + 1).join('/') : null;
+  return [child(a), child(b)];
+}
