@@ -139,6 +139,24 @@ describe('pending reasons are complete (kueue 4580, volcano 1094)', () => {
   });
 });
 
+describe('another tier', () => {
+  test('is told with the runs that it would stop, and stops as many', () => {
+    const world = new World(loadEngine, node('a'));
+    for (const n of [1, 2]) world.submit(job(n, oneTask(4), { tier: 'spot' }));
+    for (const { run } of world.cycle().units) world.running(run);
+    world.nowMs += 3_600_000;
+    world.submit(job(3, oneTask(8), { tier: 'spot', submittedMs: world.nowMs }));
+    const { changes } = why(world, 3);
+    expect(changes.filter(({ kind }) => kind === 'tier')).toEqual(
+      ['critical', 'guaranteed', 'standard'].map((to) => ({ kind: 'tier', from: 'spot', to, victims: 2 })),
+    );
+    const paying = job(4, oneTask(8), { tier: 'standard', submittedMs: world.nowMs });
+    world.submit(paying);
+    const [unit] = world.decide().units;
+    expect(unit).toMatchObject({ kind: 'preempt', job: paying.job, claim: { victims: [{}, {}] } });
+  });
+});
+
 describe('a dry run', () => {
   test('says what then happens, with the same reasons and the same help', () => {
     const world = scattered(4);

@@ -108,7 +108,7 @@ function whyWaits(state: State, job: number): Verdict {
   // What was tried in vain is tried again for the answer.
   const open = queue.open.has(shape);
   queue.open.add(shape);
-  walkTo(state, job, null, (pass, reached) => {
+  walkTo(state, job, { steps: null, preempts: true }, (pass, reached) => {
     const last = pass.placed.at(-1);
     if (last?.job === job) verdict = placedOn(fleets.live, last.placement);
     const claim = pass.preemptions.claims.at(-1);

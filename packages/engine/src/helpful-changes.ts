@@ -3,7 +3,7 @@ import type { Change, OverCeiling } from '@muster/model';
 import { type Candidate, type Ladder, laddersOf } from './demand-changes.ts';
 import { allOver } from './gates.ts';
 import type { Project } from './projects.ts';
-import { type Started, type Steps, startsNow, walkTo } from './starts-now.ts';
+import { preemptsNow, type Started, type Steps, startsNow, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
 import { type CeilingAt, supposeCeiling } from './suppose.ts';
 
@@ -61,9 +61,12 @@ function climb(
   return best;
 }
 
-function tryCandidate(state: State, job: number, { facts, demand }: Candidate, steps: Steps): Started | null {
+/** Another tier may give the right to stop others; with other changes that is not looked for. */
+function tryCandidate(state: State, job: number, candidate: Candidate, steps: Steps): Started | null {
+  const { change, facts, demand } = candidate;
   const putBack = state.queue.suppose(job, facts, demand, state.clockMs);
-  const started = startsNow(state, job, steps);
+  const started =
+    startsNow(state, job, steps) ?? (change.kind === 'tier' ? preemptsNow(state, job, steps) : null);
   putBack();
   return started;
 }
@@ -94,7 +97,7 @@ function lateOver(state: State, job: number): OverCeiling[] {
   const { lane } = queue.entryOf(job);
   let over: OverCeiling[] = [];
   if (lane.shape.blocked !== null || lane.gated !== null) return over;
-  walkTo(state, job, null, (pass) => {
+  walkTo(state, job, { steps: null, preempts: false }, (pass) => {
     const ask = pass.over.get(lane);
     if (ask) over = allOver(projects, lane.project, lane.user, ask);
   });

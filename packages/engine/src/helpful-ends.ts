@@ -58,8 +58,8 @@ export function helpfulEnds(state: State, job: number, tasksFit: number | null, 
 }
 
 /** Says of a run that its end could help; what it refuses could not. */
-function helps(state: State, job: number, tasksFit: number | null): (run: LiveRun) => boolean {
-  const { fleets, queue } = state;
+function helps(state: State, job: number, tasksFit: number | null): (run: number) => boolean {
+  const { fleets, queue, table } = state;
   const { live } = fleets;
   const entry = queue.entryOf(job);
   const { shape } = entry.lane;
@@ -73,10 +73,10 @@ function helps(state: State, job: number, tasksFit: number | null): (run: LiveRu
     const before = queue.isStarved(job) ? 0 : entry.jobs.rank(job);
     needs = (before + 1) * taskCount(shape.demand) - tasksFit;
   }
-  return ({ tasks }) => {
-    let room = shared(tasks);
-    // A node counts once a task, which is never too little.
-    for (const { node } of tasks) room += holds[live.classOf[live.slotOf(node)]!] ?? 0;
+  return (run) => {
+    let room = shared(table.live[run]!.tasks);
+    for (let link = table.firstLink[run]!; link >= 0; link = table.linkOfRun[link]!)
+      room += holds[live.classOf[table.linkNode[link]!]!] ?? 0;
     return room >= needs;
   };
 }
@@ -114,12 +114,14 @@ function sharedRoom({ resources }: Fleet, { groups }: Shape): (tasks: LiveRun['t
 }
 
 /** The soonest of the runs that could help, by known end, then by id; and whether there are more. */
-function soonestEnds(state: State, could: (run: LiveRun) => boolean): { soonest: Known[]; left: boolean } {
+function soonestEnds(state: State, could: (run: number) => boolean): { soonest: Known[]; left: boolean } {
   const soonest: Known[] = [];
   let left = false;
-  for (const run of state.runs.values()) {
-    if (!could(run)) continue;
-    soonest.push({ run, endMs: endOf(state, run) });
+  const { live } = state.table;
+  for (let slot = 0; slot < live.length; slot++) {
+    const run = live[slot];
+    if (!run || !could(slot)) continue;
+    soonest.push({ run, endMs: endOf(state, slot, run) });
     if (soonest.length < 2 * triedMax) continue;
     soonest.sort(compareEnds).length = triedMax;
     left = true;
@@ -136,9 +138,9 @@ function compareEnds(a: Known, b: Known): number {
   return a.endMs - b.endMs || compareText(a.run.run, b.run.run);
 }
 
-function endOf({ queue, jobs, policy }: State, { job, startedMs }: LiveRun): number {
+function endOf({ queue, policy, table }: State, slot: number, { startedMs }: LiveRun): number {
   if (startedMs === null) return never;
-  const { durationMs, tier } = queue.entryOf(jobs.slotOf(job)).facts;
+  const { durationMs, tier } = queue.entryOf(table.job[slot]!).facts;
   const lengthMs = durationMs ?? tierNamed(policy, tier)?.durationMs;
   return lengthMs === undefined ? never : startedMs + lengthMs;
 }

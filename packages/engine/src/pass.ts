@@ -30,9 +30,9 @@ export interface Pass {
 /** Says that the walk is over before this job is tried. */
 export type Stop = (job: number, pass: Pass) => boolean;
 
-/** Without preemption for questions about a world that is only supposed. */
-export function walk(state: State, stop: Stop, preempts = true): Pass {
-  const preemptions = new Preemptions(state, state.clockMs, preempts);
+/** For a question nobody's run is stopped for the job `exempt`, so that the answer is whether it starts by itself. */
+export function walk(state: State, stop: Stop, exempt = -1): Pass {
+  const preemptions = new Preemptions(state, state.clockMs, exempt);
   const pass: Pass = { placed: [], preemptions, failed: new Set(), unfit: new Set(), over: new Map() };
   const turns = new Turns(state.queue);
   let left = lineUp(state, pass, turns);

@@ -40,22 +40,25 @@ export class Preemptions {
   readonly #state: State;
   readonly #nowMs: number;
   readonly #allowed: boolean;
+  readonly #exempt: number;
   readonly #tiers: TierBook;
   readonly #rights: QuotaRights;
   readonly #searches = new Map<number, Search>();
   #ending: readonly number[] | null = null;
 
-  constructor(state: State, nowMs: number, allowed: boolean) {
+  /** `exempt` is a job that stops nobody; -1 for none. */
+  constructor(state: State, nowMs: number, exempt = -1) {
     this.#state = state;
     this.#nowMs = nowMs;
-    this.#allowed = allowed && state.table.size > 0;
+    this.#allowed = state.table.size > 0;
+    this.#exempt = exempt;
     this.#tiers = new TierBook(state);
     this.#rights = new QuotaRights(state, this.#tiers);
   }
 
   /** Whether the job could have a right to anything. */
   may(job: number): boolean {
-    return this.#allowed && this.#rights.any(job);
+    return this.#allowed && job !== this.#exempt && this.#rights.any(job);
   }
 
   /** Whether a waiting job of the lane could. */
@@ -155,7 +158,7 @@ export class Preemptions {
     const found: number[] = [];
     for (let run = 0; run < table.live.length; run++) {
       const live = table.live[run];
-      if (!live) continue;
+      if (!live || table.gone[run] === 1) continue;
       const near = isNear(table.endMs[run]!, this.#nowMs, nearEndMs);
       if (table.stopping[run] === 1 ? !claims.isVictim(live.run) : near) found.push(run);
       if (near) this.againMs = Math.min(this.againMs, table.endMs[run]! + nearEndMs);

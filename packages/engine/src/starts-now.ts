@@ -29,27 +29,37 @@ export interface Started {
   readonly victims: number;
 }
 
+/** How to look: with how many steps, and whether runs may be stopped for the job itself. Others do as they would. */
+export interface Looking {
+  readonly steps: Steps | null;
+  readonly preempts: boolean;
+}
+
 /** Walks until the job had its turn or can no longer have one; `look` sees the walk before it is undone. */
 export function walkTo(
   state: State,
   job: number,
-  steps: Steps | null,
+  { steps, preempts }: Looking,
   look: (pass: Pass, reached: boolean) => void,
 ): void {
-  const { queue } = state;
+  const { queue, fleets } = state;
   const { lane } = queue.entryOf(job);
   const { shape } = lane;
+  // A search for victims looks at every node, a few at a time.
+  const searchSteps = 1 + (fleets.live.existing >>> 3);
   let reached = false;
-  // What is only supposed is no ground to stop anybody's run.
-  const preempts = steps === null;
+  let searches = 0;
   const may = preempts && mightPreempt(state, job);
-  const stop: Stop = (next, { failed, over }) => {
+  const stop: Stop = (next, { failed, over, preemptions }) => {
     if (reached || (failed.has(shape) && !may) || over.has(lane)) return true;
-    if (steps && !steps.take(1 + taskCount(queue.entryOf(next).lane.shape.demand))) return true;
+    const searched = preemptions.wanting.size - searches;
+    searches += searched;
+    const cost = 1 + taskCount(queue.entryOf(next).lane.shape.demand) + searched * searchSteps;
+    if (steps && !steps.take(cost)) return true;
     reached = next === job;
     return false;
   };
-  const pass = walk(state, stop, preempts);
+  const pass = walk(state, stop, preempts ? -1 : job);
   look(pass, reached);
   undoPass(state, pass);
 }
@@ -61,17 +71,37 @@ export function startsNow(
   steps: Steps,
   look: () => void = () => {},
 ): Started | null {
-  const { queue } = state;
-  const { lane } = queue.entryOf(job);
+  const { lane } = state.queue.entryOf(job);
   if (lane.shape.blocked !== null || lane.gated !== null) return null;
-  let inLine = 1;
-  for (const shape of queue.open) inLine += 1 + shape.lanes.size;
-  if (!steps.take(inLine)) return null;
+  if (!steps.take(inLine(state))) return null;
   let started: Started | null = null;
-  walkTo(state, job, steps, ({ placed }) => {
+  walkTo(state, job, { steps, preempts: false }, ({ placed }) => {
     if (placed.at(-1)?.job !== job) return;
     started = { victims: 0 };
     look();
   });
   return started;
+}
+
+/** The same by stopping runs of others, for a job that would not start by itself. */
+export function preemptsNow(state: State, job: number, steps: Steps): Started | null {
+  const { queue, fleets } = state;
+  const { lane } = queue.entryOf(job);
+  if (lane.gated !== null || !mightPreempt(state, job)) return null;
+  if (!steps.take(inLine(state) + 1 + (fleets.live.existing >>> 3))) return null;
+  const open = queue.open.has(lane.shape);
+  queue.open.add(lane.shape);
+  let started: Started | null = null;
+  walkTo(state, job, { steps, preempts: true }, ({ preemptions }) => {
+    const claim = preemptions.claims.at(-1);
+    if (claim?.job === job) started = { victims: claim.claim.victims.length };
+  });
+  if (!open) queue.open.delete(lane.shape);
+  return started;
+}
+
+function inLine({ queue }: State): number {
+  let count = 1;
+  for (const shape of queue.open) count += 1 + shape.lanes.size;
+  return count;
 }

@@ -25,6 +25,8 @@ export function supposeEnded(state: State, run: LiveRun): PutBack {
   const ask = projects.keys.ask(run.uses);
   changeRun(state, run, -1);
   state.claims.suppose(state.fleets.live, run, -1);
+  const slot = state.table.slotOf(run.run);
+  state.table.gone[slot] = 1;
   projects.take(project, user, ask, -1);
   const hopes = new Hopes(state);
   hopes.shapes(classesOf(state, run));
@@ -33,6 +35,7 @@ export function supposeEnded(state: State, run: LiveRun): PutBack {
   return () => {
     hopes.putBack();
     projects.take(project, user, ask, 1);
+    state.table.gone[slot] = 0;
     state.claims.suppose(state.fleets.live, run, 1);
     changeRun(state, run, 1);
   };
