@@ -5,6 +5,7 @@
 // The best offer has the least damage for a task that is still missing (rounded down), then the fewest victims, the most
 // tasks, the lowest node. Tasks beyond what is missing count for nothing, so an offer can only get worse as fewer are
 // missing, and is priced again when its turn comes.
+import { wholeDevice } from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import type { ClassFit } from './match.ts';
 import { amountRoom, isClosed } from './node-room.ts';
@@ -150,6 +151,8 @@ export class NodeOffers {
     if (room >= this.#tasks) return null;
     const order = this.#victimsOn(slot);
     if (order.length === 0) return null;
+    const fleet = this.#fleet;
+    const devices = fit.milli === wholeDevice ? (room + 1) * fit.count : 0;
     const victims: number[] = [];
     let damage = 0;
     let gain = 0;
@@ -161,7 +164,8 @@ export class NodeOffers {
       changed = this.#rights.taken(this.#job, run) || changed;
       victims.push(run);
       damage += this.#victims.damage(run);
-      gain = this.#roomOf(slot, fit) - room;
+      // Most victims of a large task only add up to enough devices.
+      if (fleet.freeDevices[slot]! >= devices) gain = this.#roomOf(slot, fit) - room;
     }
     for (let i = victims.length - 1; i >= 0; i--) {
       changeOnNode(this.#state, victims[i]!, slot, 1);

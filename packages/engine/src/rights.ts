@@ -65,10 +65,14 @@ export class QuotaRights implements Rights {
   readonly #asks: (Ask | undefined)[] = [];
   /** Moves when rights may have changed through what a plan gave to somebody. */
   epoch = 0;
+  /** Whether rights follow use; without guarantees they are the same for all runs of an entry. */
+  readonly #follows: boolean;
+  readonly #fixed = new Map<number, (Right | null | undefined)[]>();
 
   constructor(state: State, tiers: TierBook) {
     this.#state = state;
     this.#tiers = tiers;
+    this.#follows = state.policy.quotas.some(({ guaranteed }) => Object.keys(guaranteed).length > 0);
   }
 
   any(job: number): boolean {
@@ -80,6 +84,23 @@ export class QuotaRights implements Rights {
   }
 
   mayTake(job: number, run: number): Right | null {
+    if (this.#follows) return this.#judge(job, run);
+    const { jobs, table } = this.#state;
+    let known = this.#fixed.get(jobs.entry[job]!);
+    if (!known) {
+      known = [];
+      this.#fixed.set(jobs.entry[job]!, known);
+    }
+    const other = jobs.entry[table.job[run]!]!;
+    let right = known[other];
+    if (right === undefined) {
+      right = this.#judge(job, run);
+      known[other] = right;
+    }
+    return right;
+  }
+
+  #judge(job: number, run: number): Right | null {
     const { table, queue } = this.#state;
     const mine = queue.entryOf(job);
     const theirs = queue.entryOf(table.job[run]!);
@@ -94,6 +115,7 @@ export class QuotaRights implements Rights {
   }
 
   taken(job: number, run: number): boolean {
+    if (!this.#follows) return false;
     const ask = this.#askOf(run);
     const { project } = this.#projectOf(run);
     const changes = this.#crosses(project, ask, this.#state.queue.entryOf(job).lane.shape.ask);
@@ -103,6 +125,7 @@ export class QuotaRights implements Rights {
 
   /** The project uses so much more: its runs may be borrowed room from here on. */
   used(project: Project, { keys, amounts }: Ask): void {
+    if (!this.#follows) return;
     for (let at: Project | null = project; at !== null && at.parent !== null; at = at.parent)
       for (let i = 0; i < keys.length; i++) {
         const guaranteed = Math.max(0, at.guaranteed[keys[i]!] ?? none);
@@ -112,6 +135,7 @@ export class QuotaRights implements Rights {
   }
 
   putBack(run: number): void {
+    if (!this.#follows) return;
     this.#state.projects.leave(this.#projectOf(run).project, this.#askOf(run), -1);
   }
 

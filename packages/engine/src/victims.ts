@@ -19,6 +19,8 @@ export class Victims {
   readonly #tiers: TierBook;
   readonly rights: Rights;
   readonly nowMs: number;
+  /** What each run would lose; below 0 before it was worked out. */
+  readonly #damages: Float64Array;
   /** When the first run that is only shielded for a time will be none any more. */
   againMs = never;
 
@@ -27,6 +29,7 @@ export class Victims {
     this.#tiers = tiers;
     this.rights = rights;
     this.nowMs = nowMs;
+    this.#damages = new Float64Array(state.table.live.length).fill(-1);
   }
 
   /** By what right the run may be stopped for the job now; null when it may not. */
@@ -44,8 +47,12 @@ export class Victims {
   }
 
   damage(run: number): number {
+    const known = this.#damages[run]!;
+    if (known >= 0) return known;
     const { rate, savedMs } = this.#state.table;
-    return damage(rate[run]!, savedMs[run]!, this.nowMs);
+    const found = damage(rate[run]!, savedMs[run]!, this.nowMs);
+    this.#damages[run] = found;
+    return found;
   }
 
   /** On one node: lowest tier, least damage, youngest, run id. */
