@@ -32,6 +32,9 @@ import { expect, it } from 'vitest';
 const projects = ['default', 'a', 'a/b'];
 const steps = Number(process.env.MUSTER_CASES ?? 150);
 
+/** Nothing is shielded, so that there are preemptions. */
+const tiers = defaultPolicy.tiers.map((tier) => ({ ...tier, minRunMs: 0 }));
+
 /** A small seeded generator (mulberry32): a failing history can be run again. */
 function seeded(seed: number): () => number {
   let a = seed;
@@ -86,7 +89,7 @@ class History {
     const quota = { ...plainQuota('a'), guaranteed: { gpu: amount }, userCeiling: { gpu: 6000 } };
     const below = { ...plainQuota('a/b'), ceiling: { cpu: { percentMilli: 20_000 } }, weightMilli: 2000 };
     const quotas = this.random() < 0.7 ? [quota, below] : [];
-    await this.store.setPolicy({ ...defaultPolicy, quotas, share: { halfLifeMs } }, version, 'ada');
+    await this.store.setPolicy({ ...defaultPolicy, tiers, quotas, share: { halfLifeMs } }, version, 'ada');
   }
 
   async plan(engine: Engine): Promise<void> {

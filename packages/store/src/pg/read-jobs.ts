@@ -1,6 +1,7 @@
 // Jobs and runs as people see them. A verdict is told to an entry when it changes and stays there after its last job has
 // left, so it is shown only to jobs that waited already when it was told.
 import {
+  type Claim,
   type JobId,
   type NodeId,
   type RunId,
@@ -24,7 +25,17 @@ FROM job LEFT JOIN entry ON entry.hash = job.entry`;
 type Columns = JobRow & { readonly backsOff: boolean };
 
 function rowOf({ backsOff, ...row }: Columns): JobRow {
+  const { state } = row;
+  if (state.state === 'queued' && state.claim) return { ...row, verdict: claimVerdict(state.claim) };
   return backsOff ? { ...row, verdict: backoffOf(row) } : row;
+}
+
+/** Of one job and not of its entry; how many of them have ended is for `why` to tell. */
+function claimVerdict({ victims }: Claim): Verdict {
+  return {
+    kind: 'waits',
+    reasons: [{ code: 'preempting', victims: victims.length, left: victims.length }],
+  };
 }
 
 function backoffOf({ state }: JobRow): Verdict | null {

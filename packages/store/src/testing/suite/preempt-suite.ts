@@ -61,6 +61,7 @@ export function preemptSuite(harness: Harness): void {
     expect(await store.job(preemptor)).toMatchObject({
       version: 2,
       state: { state: 'queued', claim: unit.claim },
+      verdict: { kind: 'waits', reasons: [{ code: 'preempting', victims: 2, left: 2 }] },
     });
     expect(await kinds(store, sequence)).toEqual(['run.stopping', 'run.stopping', 'job.claimed']);
     for (const { job, run } of victims) {

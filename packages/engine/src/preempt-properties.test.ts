@@ -1,0 +1,96 @@
+// What must hold of every preemption, whatever happened before.
+import type { EngineRows, PreemptUnit, RunId } from '@muster/model';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { loadEngine } from './load.ts';
+import { arbitrarySteps, take } from './testing/arbitrary.ts';
+import { starts } from './testing/plan-text.ts';
+import { World } from './testing/world.ts';
+
+const numRuns = Number(process.env.MUSTER_CASES ?? 200);
+const timeout = 30_000 + numRuns * 100;
+
+function holds(look: (world: World, unit: PreemptUnit, rows: EngineRows) => void): void {
+  fc.assert(
+    fc.property(arbitrarySteps, (steps) => {
+      const world = new World(loadEngine);
+      for (const step of steps) {
+        take(world, step);
+        const plan = world.engine.fork().decide(world.nowMs);
+        for (const unit of plan.units) if (unit.kind === 'preempt') look(world, unit, world.rows());
+      }
+    }),
+    { numRuns },
+  );
+}
+
+/** Whether the job would have a place with these runs gone and nobody else in line. */
+function startsWithout(
+  rows: EngineRows,
+  unit: PreemptUnit,
+  gone: ReadonlySet<RunId>,
+  nowMs: number,
+): boolean {
+  const jobs = rows.jobs.filter(
+    ({ job, state }) => job === unit.job || state.state !== 'queued' || state.claim !== null,
+  );
+  const runs = rows.runs.filter(({ run }) => !gone.has(run));
+  const plan = loadEngine({ ...rows, jobs, runs }).decide(nowMs);
+  return starts(plan).some(({ job }) => job === unit.job);
+}
+
+test('with its victims gone a job has a place, and no victim could be spared', { timeout }, () => {
+  holds((world, unit, rows) => {
+    const plan = world.engine.fork().decide(world.nowMs);
+    // Others in the same plan take room as well, so that only a plan of one unit can be judged by itself.
+    if (plan.units.length > 1) return;
+    const all = new Set(unit.claim.victims.map(({ run }) => run));
+    expect(startsWithout(rows, unit, all, world.nowMs)).toBe(true);
+    for (const run of all) {
+      const others = new Set([...all].filter((other) => other !== run));
+      expect(startsWithout(rows, unit, others, world.nowMs), `without stopping ${run}`).toBe(false);
+    }
+  });
+});
+
+test('shields, budgets, the guard against circles and cooling are kept', { timeout }, () => {
+  holds(({ nowMs }, unit, { jobs, runs, policy }) => {
+    const own = jobs.find(({ job }) => job === unit.job)!;
+    const { coolingMs, windowMs } = policy.preemption;
+    if (own.state.failedMs !== null) expect(own.state.failedMs + coolingMs).toBeLessThanOrEqual(nowMs);
+    expect(unit.claim.victims.length).toBeGreaterThan(0);
+    for (const { run: id, job } of unit.claim.victims) {
+      const victim = jobs.find((row) => row.job === job)!;
+      const run = runs.find((one) => one.run === id)!;
+      const tier = policy.tiers.find(({ name }) => name === victim.tier);
+      expect(run.stopping).toBe(false);
+      if ((tier?.minRunMs ?? 0) > 0) expect(run.startedMs! + tier!.minRunMs).toBeLessThanOrEqual(nowMs);
+      expect(own.state.preempted.map(({ by }) => by)).not.toContain(job);
+      const recent = victim.state.preempted.filter(({ atMs }) => atMs + windowMs > nowMs);
+      expect(recent.length).toBeLessThan(tier?.preemptionsMax ?? Number.POSITIVE_INFINITY);
+    }
+  });
+});
+
+test('a run is stopped for one job only, and what is claimed is claimed once', { timeout }, () => {
+  fc.assert(
+    fc.property(arbitrarySteps, (steps) => {
+      const world = new World(loadEngine);
+      for (const step of steps) take(world, step);
+      const { units } = world.engine.fork().decide(world.nowMs);
+      const claims = world
+        .rows()
+        .jobs.flatMap(({ state }) => (state.state === 'queued' && state.claim ? [state.claim] : []));
+      for (const unit of units) if (unit.kind === 'preempt') claims.push(unit.claim);
+      const victims = claims.flatMap((claim) => claim.victims.map(({ run }) => run));
+      expect(new Set(victims).size).toBe(victims.length);
+      const whole = claims.flatMap(({ tasks }) =>
+        tasks
+          .filter(({ deviceMilli }) => deviceMilli === 1000)
+          .flatMap(({ node, devices }) => devices.map((index) => `${node} ${index}`)),
+      );
+      expect(new Set(whole).size).toBe(whole.length);
+    }),
+    { numRuns },
+  );
+});
