@@ -21,7 +21,7 @@ import { helpfulEnds } from './helpful-ends.ts';
 import { failureCount, held, placed } from './jobs.ts';
 import type { Placement } from './ledger.ts';
 import { behindReason, bringUp, ceilingReason } from './make-plan.ts';
-import type { NearEnd } from './preempt.ts';
+import { type NearEnd, Preemptions } from './preempt.ts';
 import type { Ask } from './resource-keys.ts';
 import { mightPreempt } from './rights.ts';
 import { roomReport } from './room-report.ts';
@@ -102,6 +102,11 @@ function whyWaits(state: State, job: number): Verdict {
   const mayPreempt = over.length === 0 && !fits && mightPreempt(state, job);
   if (over.length > 0 || (!fits && !mayPreempt))
     return together(over, fits ? null : whyNot(fleets, shape).verdict);
+  // Everybody else has looked in vain already.
+  if (shape.blocked !== null && queue.open.size === 0) {
+    const { victims, nearEnd } = new Preemptions(state, state.clockMs).alone(job);
+    return victims > 0 ? preempting(victims, victims) : withNearEnd(whyNot(fleets, shape).verdict, nearEnd);
+  }
   let nearEnd: NearEnd | null = null;
   let ask: Ask | undefined;
   let verdict: Verdict | null = null;

@@ -28,6 +28,14 @@ export interface NearEnd {
   readonly endMs: number | null;
 }
 
+/** What a job would find by itself; no victims when it finds none. */
+export interface Alone {
+  readonly victims: number;
+  readonly nearEnd: NearEnd | null;
+}
+
+const inVain: Alone = { victims: 0, nearEnd: null };
+
 /** The preemptions of one plan while it is being made. */
 export class Preemptions {
   readonly claims: { readonly job: number; readonly claim: Claim; readonly uses: Ask }[] = [];
@@ -87,6 +95,18 @@ export class Preemptions {
     if (overAt(project, user, uses) !== null) return false;
     this.#hold(job, found, uses);
     return true;
+  }
+
+  /** For a question: how many runs would be stopped for the job as things stand, or for whom it waits. Keeps nothing. */
+  alone(job: number): Alone {
+    const { wanting } = this.#state;
+    const { lane } = this.#state.queue.entryOf(job);
+    const waiting = [...this.#state.queue.waitingIn(lane)];
+    // Nothing has changed since one of its kind looked in vain; only an end that is near may have come closer.
+    if (waiting.some(({ id }) => wanting.has(id)) && this.#endsNear().length === 0) return inVain;
+    const victims = this.try(job) ? this.claims.at(-1)!.claim.victims.length : 0;
+    this.undo();
+    return { victims, nearEnd: this.nearEnd };
   }
 
   /** Something was placed: offers of its nodes are stale, and so may be rights to runs of its project. */

@@ -325,6 +325,12 @@ export class Queue {
     for (const child of project.children) yield* this.lanesBelow(child);
   }
 
+  /** The waiting job of the lane that comes first. */
+  firstOf(lane: Lane): number {
+    if (lane.starved.size > 0) return this.entries[lane.starved.at(0)]!.starved!.at(0);
+    return this.entries[lane.entries.at(0)]!.jobs.at(0);
+  }
+
   /** Every entry of the lane that has waiting jobs. */
   *waitingIn(lane: Lane): IterableIterator<Entry> {
     for (let p = lane.entries.first(); p >= 0; p = lane.entries.next(p))

@@ -1,7 +1,9 @@
 // Whether a job would start in this cycle, found out by the walk that `decide` makes; and how much trying is allowed. Steps
 // count what a walk does (shapes and lanes in line, tasks placed), never time.
 import { taskCount } from '@muster/model';
+import { overAt } from './gates.ts';
 import { type Pass, type Stop, undoPass, walk } from './pass.ts';
+import { Preemptions } from './preempt.ts';
 import { mightPreempt } from './rights.ts';
 import type { State } from './state.ts';
 
@@ -89,6 +91,13 @@ export function preemptsNow(state: State, job: number, steps: Steps): Started | 
   const { lane } = queue.entryOf(job);
   if (lane.gated !== null || !mightPreempt(state, job)) return null;
   if (!steps.take(inLine(state) + 1 + (fleets.live.existing >>> 3))) return null;
+  // Everybody else has looked in vain already; in its own lane the first speaks for all.
+  if (lane.shape.blocked !== null && queue.open.size === 0) {
+    const within = overAt(lane.project, lane.user, lane.shape.ask) === null;
+    if (!within || queue.firstOf(lane) !== job) return null;
+    const { victims } = new Preemptions(state, state.clockMs).alone(job);
+    return victims > 0 ? { victims } : null;
+  }
   const open = queue.open.has(lane.shape);
   queue.open.add(lane.shape);
   let started: Started | null = null;
