@@ -18,6 +18,7 @@ import {
   holdClaim,
   plannedRun,
   rateOf,
+  retimeRuns,
   runUses,
   type State,
   startRun,
@@ -76,6 +77,7 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
       for (const run of state.runs.values()) state.table.setRate(run.run, rateOf(state, run));
       state.wanting.clear();
       state.againMs = never;
+      retimeRuns(state);
       break;
   }
 }
@@ -133,7 +135,11 @@ function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planne
   invariant(jobs.state[job] === queued, `job ${body.job} is planned and was not queued`);
   const { run, attempt, exclusive, tasks, port, uses } = body;
   dropClaim(state, job);
-  startRun(state, plannedRun({ run, job: body.job, attempt, exclusive, tasks, port, uses }), body.plannedMs);
+  startRun(
+    state,
+    plannedRun({ run, job: body.job, attempt, exclusive, tasks, port, uses }, body.plannedMs),
+    body.plannedMs,
+  );
   jobs.version[job] = body.version;
   jobs.attempt[job] = attempt;
   queue.unqueue(job, placed);
