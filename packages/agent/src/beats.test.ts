@@ -1,4 +1,4 @@
-import type { Observation, RunId } from '@muster/model';
+import { maxMessageBytes, maxReasonChars, type Observation, type RunId } from '@muster/model';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Beats } from './beats.ts';
 import { Reports } from './reports.ts';
@@ -107,12 +107,27 @@ describe('reports', () => {
     expect(sent.slice(1)).toEqual([[2, [started(0), started(1)]]]);
   });
 
-  it('stay below the size of a message', () => {
-    const sent: number[] = [];
+  it('stay below the size of a message with the longest of reasons, and none is left out', () => {
+    const message = '\u{1f600}'.repeat(maxReasonChars / 2);
+    const ended = (rank: number): Observation => ({
+      kind: 'ended',
+      run,
+      rank,
+      exit: {
+        ok: false,
+        class: 'user',
+        code: 127,
+        signal: null,
+        reason: { code: 'no-such-program', message },
+      },
+    });
+    const items = Array.from({ length: 1000 }, (_, rank) => ended(rank));
+    const sent: (readonly Observation[])[] = [];
     const reports = new Reports(() => {});
-    for (let rank = 0; rank < 4500; rank++) reports.add(started(rank));
-    reports.connected((_report, items) => sent.push(items.length));
+    for (const item of items) reports.add(item);
+    reports.connected((_report, part) => sent.push(part));
     vi.advanceTimersByTime(1);
-    expect(sent).toEqual([2000, 2000, 500]);
+    expect(sent.flat()).toEqual(items);
+    for (const part of sent) expect(Buffer.byteLength(JSON.stringify(part))).toBeLessThan(maxMessageBytes);
   });
 });
