@@ -18,7 +18,6 @@ import {
   holdClaim,
   plannedRun,
   rateOf,
-  retimeRuns,
   runUses,
   type State,
   startRun,
@@ -77,7 +76,6 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
       for (const run of state.runs.values()) state.table.setRate(run.run, rateOf(state, run));
       state.wanting.clear();
       state.againMs = never;
-      retimeRuns(state);
       break;
   }
 }
@@ -135,11 +133,7 @@ function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planne
   invariant(jobs.state[job] === queued, `job ${body.job} is planned and was not queued`);
   const { run, attempt, exclusive, tasks, port, uses } = body;
   dropClaim(state, job);
-  startRun(
-    state,
-    plannedRun({ run, job: body.job, attempt, exclusive, tasks, port, uses }, body.plannedMs),
-    body.plannedMs,
-  );
+  startRun(state, plannedRun({ run, job: body.job, attempt, exclusive, tasks, port, uses }), body.plannedMs);
   jobs.version[job] = body.version;
   jobs.attempt[job] = attempt;
   queue.unqueue(job, placed);

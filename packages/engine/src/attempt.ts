@@ -71,12 +71,6 @@ export class Attempt {
     return complete;
   }
 
-  /** So many tasks of the first group to a node that has room for them. */
-  takeOn(slot: number, fit: ClassFit, tasks: number): void {
-    this.#foundAt = this.#fleet.begin(slot);
-    this.#take(0, slot, fit, tasks);
-  }
-
   #placeGroup(group: number, demand: GroupDemand, options: readonly Option[], chosen: number): number {
     const option = options[chosen]!;
     const { region, packLevel } = this.#ground;

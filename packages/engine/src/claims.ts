@@ -37,8 +37,6 @@ export interface HeldClaim {
   victimsLeft: number;
   /** Set when somebody else holds what was claimed, or a node is gone. */
   broken: boolean;
-  /** Nodes of its victims: what is expected of them is another while they are claimed. */
-  readonly victimSlots: Set<number>;
 }
 
 export class Claims {
@@ -67,14 +65,7 @@ export class Claims {
 
   /** `runs` tells which victims live. */
   add(fleet: Fleet, job: JobId, claim: Claim, runs: { get(run: RunId): LiveRun | undefined }): HeldClaim {
-    const held: HeldClaim = {
-      job,
-      claim,
-      nodes: new Map(),
-      victimsLeft: 0,
-      broken: false,
-      victimSlots: new Set(),
-    };
+    const held: HeldClaim = { job, claim, nodes: new Map(), victimsLeft: 0, broken: false };
     for (const task of claim.tasks) {
       const node = nodeOf(fleet, held, task.node);
       if (!node) continue;
@@ -85,11 +76,9 @@ export class Claims {
       if (!run) continue;
       held.victimsLeft++;
       this.#byVictim.set(id, held);
-      for (const { node } of run.tasks) held.victimSlots.add(fleet.slotOf(node));
       changeHeld(fleet, held, run, 1);
     }
     this.byJob.set(job, held);
-    for (const slot of held.victimSlots) fleet.changes.add(slot);
     for (const node of held.nodes.values()) {
       fleet.claimNode(node.slot, claim.exclusive, 1);
       cast(fleet, held, node);
@@ -103,7 +92,6 @@ export class Claims {
     if (!held) return [];
     this.byJob.delete(job);
     for (const { run } of held.claim.victims) this.#byVictim.delete(run);
-    for (const slot of held.victimSlots) fleet.changes.add(slot);
     for (const node of held.nodes.values()) {
       withdraw(fleet, node);
       fleet.claimNode(node.slot, held.claim.exclusive, -1);

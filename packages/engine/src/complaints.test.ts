@@ -1,5 +1,5 @@
 // Complaints that users of other schedulers have made in public, each as a scenario with exact counts.
-import { defaultPolicy, type Explanation, type RunId, roomText, verdictText } from '@muster/model';
+import { type Explanation, roomText, verdictText } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { demand, gpus, group, job, jobId, node, oneTask } from './testing/builders.ts';
@@ -172,42 +172,5 @@ describe('a dry run', () => {
     expect(world.engine.consider(smaller, world.nowMs).verdict.kind).toBe('placed');
     world.submit(smaller);
     expect(starts(world.decide()).map((unit) => unit.job)).toEqual([smaller.job]);
-  });
-});
-
-describe('a large gang and a stream of small jobs, under easy backfill', () => {
-  const minute = 60_000;
-
-  /** Every minute a job of one device and ten minutes comes to eight devices; the gang of eight is the 20th to come. */
-  function stream(mode: 'easy' | 'skip'): { readonly waitedMs: number | null; readonly passed: number } {
-    const world = new World(loadEngine, node('a'));
-    world.setPolicy({ ...defaultPolicy, backfill: { mode, depth: 1 } });
-    const endsMs = new Map<RunId, number>();
-    let passed = 0;
-    for (let n = 1; n <= 120; n++) {
-      world.nowMs += minute;
-      for (const [run, endMs] of endsMs) {
-        if (endMs > world.nowMs) continue;
-        endsMs.delete(run);
-        world.finish(run);
-      }
-      const gang = n === 20;
-      world.submit(job(n, oneTask(gang ? 8 : 1), { durationMs: 10 * minute, submittedMs: world.nowMs }));
-      for (const { run, job: id } of starts(world.cycle())) {
-        world.running(run);
-        endsMs.set(run, world.nowMs + 10 * minute);
-        if (id === jobId(20)) return { waitedMs: (n - 20) * minute, passed };
-        if (id > jobId(20)) passed++;
-      }
-    }
-    return { waitedMs: null, passed };
-  }
-
-  test('the gang is not starved: it starts when the three still ahead of it have run, and nobody passes it', () => {
-    expect(stream('easy')).toEqual({ waitedMs: 13 * minute, passed: 0 });
-  });
-
-  test('without a reservation it waits for ever', () => {
-    expect(stream('skip').waitedMs).toBeNull();
   });
 });

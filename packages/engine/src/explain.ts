@@ -6,7 +6,6 @@ import {
   type NodeId,
   type OverCeiling,
   onlyVerdict,
-  type PlannedJob,
   runId,
   type Verdict,
 } from '@muster/model';
@@ -21,10 +20,8 @@ import { helpfulChanges } from './helpful-changes.ts';
 import { helpfulEnds } from './helpful-ends.ts';
 import { failureCount, held, placed } from './jobs.ts';
 import type { Placement } from './ledger.ts';
-import { behindReason, bringUp, ceilingReason, keptReason } from './make-plan.ts';
-import { type Kept, type Pass, type Stop, undoPass, walk } from './pass.ts';
+import { behindReason, bringUp, ceilingReason } from './make-plan.ts';
 import { type NearEnd, Preemptions } from './preempt.ts';
-import type { Planned } from './reservations.ts';
 import type { Ask } from './resource-keys.ts';
 import { mightPreempt } from './rights.ts';
 import { roomReport } from './room-report.ts';
@@ -103,17 +100,15 @@ function whyWaits(state: State, job: number): Verdict {
   // A blocked shape does not fit, whoever else is served first.
   const fits = shape.blocked === null && fitsNow(fleets, shape);
   const mayPreempt = over.length === 0 && !fits && mightPreempt(state, job);
-  if (over.length > 0) return together(over, fits ? null : whyNot(fleets, shape).verdict);
-  if (!fits && !mayPreempt) return withStart(state, job, whyNot(fleets, shape).verdict);
+  if (over.length > 0 || (!fits && !mayPreempt))
+    return together(over, fits ? null : whyNot(fleets, shape).verdict);
   // Everybody else has looked in vain already.
   if (shape.blocked !== null && queue.open.size === 0) {
     const { victims, nearEnd } = new Preemptions(state, state.clockMs).alone(job);
-    if (victims > 0) return preempting(victims, victims);
-    return withStart(state, job, withNearEnd(whyNot(fleets, shape).verdict, nearEnd));
+    return victims > 0 ? preempting(victims, victims) : withNearEnd(whyNot(fleets, shape).verdict, nearEnd);
   }
   let nearEnd: NearEnd | null = null;
   let ask: Ask | undefined;
-  let kept: Kept | undefined;
   let verdict: Verdict | null = null;
   // What was tried in vain is tried again for the answer.
   const open = queue.open.has(shape);
@@ -125,12 +120,10 @@ function whyWaits(state: State, job: number): Verdict {
     if (claim?.job === job) verdict = preempting(claim.claim.victims.length, claim.claim.victims.length);
     if (reached) nearEnd = pass.preemptions.nearEnd;
     ask = pass.over.get(lane);
-    kept = pass.kept.get(queue.entryOf(job));
   });
   if (!open) queue.open.delete(shape);
   if (verdict) return verdict;
-  if (!fits) return withStart(state, job, withNearEnd(whyNot(fleets, shape).verdict, nearEnd));
-  if (kept) return withStart(state, job, keptReason(kept).verdict);
+  if (!fits) return withNearEnd(whyNot(fleets, shape).verdict, nearEnd);
   const late = ask ? allOver(projects, project, user, ask) : [];
   return late.length > 0 ? ceilingReason(late).verdict : behindReason(state, job).verdict;
 }
@@ -152,28 +145,6 @@ function claimVerdict({ fleets }: State, held: HeldClaim): Verdict {
   if (victimsLeft > 0 || whyLost(fleets.live, held) !== null)
     return preempting(claim.victims.length, victimsLeft);
   return { kind: 'placed', nodes: [...new Set(claim.tasks.map((task) => task.node))] };
-}
-
-/** Adds when it is planned to start, where it is among the jobs for which that is planned. */
-function withStart(state: State, job: number, verdict: Verdict): Verdict {
-  if (verdict.kind !== 'waits') return verdict;
-  const isFound = ({ reservations }: Pass): boolean => !reservations.open || reservations.jobs.includes(job);
-  const found = plannedIn(state, (_, pass) => isFound(pass)).find((each) => each.job === job);
-  return found ? { ...verdict, planned: found.start } : verdict;
-}
-
-/** All planned starts, in the order of the jobs. */
-export function plannedStarts(state: State, nowMs: number): PlannedJob[] {
-  bringUp(state, nowMs);
-  const planned = plannedIn(state, (_, { reservations }) => !reservations.open);
-  return planned.map(({ job, start }) => ({ job: state.jobs.ids[job]!, ...start }));
-}
-
-function plannedIn(state: State, stop: Stop): readonly Planned[] {
-  const pass = walk(state, stop, { all: true });
-  const planned = pass.reservations.planned();
-  undoPass(state, pass);
-  return planned;
 }
 
 function together(over: readonly OverCeiling[], noRoom: Verdict | null): Verdict {

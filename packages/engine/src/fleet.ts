@@ -76,8 +76,6 @@ export class Fleet {
   existence = 0;
   /** How often all nodes went to other classes. */
   reclassed = 0;
-  /** Moves when any node comes, goes or changes in any way that matters to placing. */
-  standing = 0;
   byClass: (ClassNodes | undefined)[] = [];
   /** What placements that may be undone have taken. */
   readonly ledger = new Ledger();
@@ -195,29 +193,6 @@ export class Fleet {
     this.#refree(slot);
   }
 
-  /** Keeps amounts free that nobody takes yet (1), or no longer (-1); resources of domains are not touched. */
-  changeShadow(
-    sign: 1 | -1,
-    slot: number,
-    shadow: {
-      readonly cpuMilli: number;
-      readonly memoryMib: number;
-      readonly devices: readonly (readonly [index: number, milli: number])[];
-    },
-  ): void {
-    for (const [index, milli] of shadow.devices) this.#sell(slot, index, sign * milli);
-    this.usedCpu[slot]! += sign * shadow.cpuMilli;
-    this.usedMemory[slot]! += sign * shadow.memoryMib;
-    this.#refree(slot);
-  }
-
-  /** A run goes (-1) or comes back (1) in a look at the future; a removed node stays all the same. */
-  changeRuns(sign: 1 | -1, slot: number, exclusive: boolean): void {
-    this.runs[slot]! += sign;
-    if (exclusive) this.exclusive[slot] = sign === 1 ? 1 : 0;
-    this.changes.add(slot);
-  }
-
   enterRun(slot: number, exclusive: boolean): void {
     invariant(
       this.exclusive[slot] === 0 && !(exclusive && this.runs[slot]! > 0),
@@ -316,25 +291,19 @@ export class Fleet {
     return other;
   }
 
-  /** The same nodes with nothing on them, all taking work unless `asTheyStand`: what the fleet could hold at best. */
-  emptied(asTheyStand = false): Fleet {
+  /** The same nodes with nothing on them, all taking work: what the fleet could hold at best. */
+  emptied(): Fleet {
     const other = this.#copyNodes(this.classes);
     other.#grow(this.classOf.length);
     other.taken = this.taken.emptied();
     other.ports = this.ports.map(() => []);
     for (const slot of this.slots.values()) {
       const facts = this.facts[slot]!;
-      if (!asTheyStand)
-        other.facts[slot] = {
-          ...facts,
-          state: facts.state === 'silent' ? 'ready' : facts.state,
-          drain: null,
-        };
+      other.facts[slot] = { ...facts, state: facts.state === 'silent' ? 'ready' : facts.state, drain: null };
       other.#openClass(this.classes.get(this.classOf[slot]!));
       other.#refreeAll(slot);
       other.#count(slot, 1);
     }
-    other.standing = this.standing;
     return other;
   }
 
@@ -349,7 +318,6 @@ export class Fleet {
     other.order = this.order.copy();
     other.existence = this.existence;
     other.mix = this.mix;
-    other.standing = this.standing;
     other.#vacant = this.#vacant.slice();
     return other;
   }
@@ -470,7 +438,6 @@ export class Fleet {
   /** Adds the node to (1) or takes it from (-1) the counts and the index of its class. */
   #count(slot: number, sign: 1 | -1): void {
     this.changes.add(slot);
-    this.standing++;
     const facts = this.facts[slot]!;
     const nodes = this.byClass[this.classOf[slot]!]!;
     if (!exists(facts)) return;

@@ -164,10 +164,10 @@ export class Projects {
     }
   }
 
-  /** Past use as it counts at this time. It moves once a tick, so most calls do nothing; true when it did. */
-  rollTo(nowMs: number): boolean {
+  /** Past use as it counts at this time. It moves once a tick, so most calls do nothing. */
+  rollTo(nowMs: number): void {
     const tick = Math.floor(Math.floor(nowMs / 1000) / tickSeconds(this.#halfLifeMs));
-    if (tick === this.#tick) return false;
+    if (tick === this.#tick) return;
     this.#tick = tick;
     for (const project of this.all) {
       project.past.fill(0);
@@ -181,7 +181,6 @@ export class Projects {
           at.past[key] = (at.past[key] ?? 0) + amount;
       }
     }
-    return true;
   }
 
   setPolicy(policy: Policy): void {

@@ -7,7 +7,6 @@ import {
   invariant,
   type JobDemand,
   type Preference,
-  type TopologyDemand,
 } from '@muster/model';
 import type { ClassTable } from './classes.ts';
 import { type ClassFit, matchClass } from './match.ts';
@@ -64,9 +63,6 @@ export interface Shape {
   /** The generation of nodes that `impossible` was found at; -1 for never. */
   judgedAt: number;
   impossible: Reason | null;
-  /** The standing of nodes at which it was tried on the fleet without runs, and whether it fitted. */
-  idleAt: number;
-  fitsIdle: boolean;
 }
 
 /** More choices than this are not tried: eight alternatives in each of two groups. */
@@ -167,8 +163,6 @@ export function makeShape(id: number, key: string, demand: JobDemand, ask: Ask):
     told: null,
     judgedAt: -1,
     impossible: null,
-    idleAt: -1,
-    fitsIdle: false,
   };
 }
 
@@ -194,21 +188,6 @@ export function asksForPlaces({ demand }: Shape): boolean {
 /** Whether less room could make it fit: several groups compete, and so do domains for the one that gives the port. */
 export function isGreedy(shape: Shape): boolean {
   return shape.groups.length > 1 || asksForPlaces(shape);
-}
-
-/** Whether it fits wherever there is room for all its tasks together: what it prefers never makes it wait. */
-export function isPlain({ demand, groups }: Shape): boolean {
-  const asked = groups[0]!.demand.topology ?? demand.topology;
-  return (
-    groups.length === 1 &&
-    groups[0]!.demand.near === null &&
-    !isRequired(demand.topology) &&
-    !isRequired(asked)
-  );
-}
-
-function isRequired(topology: TopologyDemand | null): boolean {
-  return topology?.mode === 'required';
 }
 
 /** Brings the lists of matching classes up to date. */

@@ -19,19 +19,10 @@ import { JobTable } from './jobs.ts';
 import { releasePort, takePort } from './ports.ts';
 import { type Project, Projects } from './projects.ts';
 import { Queue } from './queue.ts';
-import type { ReadyTimes } from './ready-times.ts';
 import { mightPreempt } from './rights.ts';
-import { RunEnds } from './run-ends.ts';
 import { RunTable } from './run-table.ts';
-import type { Shape } from './shape.ts';
 import { Fleets } from './verdict.ts';
 import { never } from './victims.ts';
-
-export interface ReadyOf {
-  readonly shape: Shape;
-  /** By option of its only group. */
-  readonly options: readonly ReadyTimes[];
-}
 
 export interface State {
   sequence: number;
@@ -48,9 +39,6 @@ export interface State {
   /** Ids of entries that may preempt and found no victims; and when they might, though nothing else changes. */
   readonly wanting: Set<number>;
   againMs: number;
-  readonly ends: RunEnds;
-  /** When nodes will have room for the job that was planned last; a cache. */
-  ready: ReadyOf | null;
   /** The latest time seen by `decide`; a job once due stays due. */
   clockMs: number;
   /** Projects with ceilings that use less than before the last cycle, and those that use more than at the last plan. */
@@ -66,10 +54,6 @@ export interface State {
   nodesChanged: boolean;
   /** Set when every shape is to be looked at again. */
   allChanged: boolean;
-  /** The last event when the queue was last looked at. */
-  lookedAt: number;
-  /** Set when somebody found only room that is kept for another job. */
-  keeps: boolean;
 }
 
 export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'policyVersion'>): State {
@@ -91,8 +75,6 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     claims: new Claims(),
     wanting: new Set(),
     againMs: never,
-    ends: new RunEnds(),
-    ready: null,
     clockMs: 0,
     eased: new Set(),
     tightened: new Set(),
@@ -101,8 +83,6 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     ceilingsMoved: true,
     nodesChanged: true,
     allChanged: true,
-    lookedAt: -1,
-    keeps: false,
   };
 }
 
@@ -123,8 +103,6 @@ export function copyState(state: State): State {
     table: state.table.copy(),
     claims: state.claims.copy(),
     wanting: new Set(state.wanting),
-    ends: state.ends.copy(),
-    ready: null,
     eased: twins(state.eased, projects),
     tightened: twins(state.tightened, projects),
     freed: new Set(state.freed),
@@ -146,8 +124,6 @@ export function forget(state: State): void {
   state.allChanged = true;
   state.wanting.clear();
   state.againMs = never;
-  state.lookedAt = -1;
-  state.keeps = false;
 }
 
 /**
@@ -159,8 +135,7 @@ export function startRun(state: State, run: LiveRun, plannedMs: number | null): 
   const fleet = state.fleets.live;
   state.runs.set(run.run, run);
   state.touched = true;
-  const { lane, duration } = state.queue.entryOf(state.jobs.slotOf(run.job));
-  const { project, user } = lane;
+  const { project, user } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
   const ask = state.projects.keys.ask(run.uses);
   if (plannedMs !== null) state.projects.remember(project, ask, plannedMs);
   state.projects.take(project, user, ask, 1);
@@ -180,7 +155,6 @@ export function startRun(state: State, run: LiveRun, plannedMs: number | null): 
     fleet.end(slot, position);
     seen.add(slot);
   }
-  state.ends.add(run, [...seen], duration, state.clockMs);
   const first = run.tasks.find((task) => task.rank === 0);
   invariant(first, `run ${run.run} has no rank 0`);
   takePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
@@ -243,8 +217,8 @@ function noticeVictim(state: State, run: LiveRun): void {
 }
 
 /** A run as it is when its plan was committed. */
-export function plannedRun(facts: RunFacts, plannedMs: number): LiveRun {
-  return { ...facts, plannedMs, startedMs: null, checkpointMs: null, stopping: false };
+export function plannedRun(facts: RunFacts): LiveRun {
+  return { ...facts, startedMs: null, checkpointMs: null, stopping: false };
 }
 
 /** Something happened to a run that changes nothing of what it holds. */
@@ -265,18 +239,6 @@ export function changeRun(
     if (state.wanting.size > 0) state.againMs = 0;
   }
   noticeVictim(state, changed);
-  retime(state, changed);
-}
-
-/** When it is expected to end is another moment. */
-function retime({ ends, queue, jobs, fleets, clockMs }: State, run: LiveRun): void {
-  const { duration } = queue.entryOf(jobs.slotOf(run.job));
-  for (const slot of ends.change(run, duration, clockMs)) fleets.live.changes.add(slot);
-}
-
-/** Durations are others by a new policy. */
-export function retimeRuns(state: State): void {
-  for (const run of state.runs.values()) retime(state, run);
 }
 
 /** Everything the run held is free again. */
@@ -285,7 +247,6 @@ export function endRun(state: State, id: RunId, endedMs: number): void {
   invariant(run, `unknown run ${id} ended`);
   const fleet = state.fleets.live;
   state.runs.delete(id);
-  state.ends.remove(id);
   state.touched = true;
   const { project, user } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
   const ask = state.projects.keys.ask(run.uses);

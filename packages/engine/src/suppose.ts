@@ -20,11 +20,9 @@ export function supposeTrying(state: State): PutBack {
 
 /** The run has ended, and its job with it. */
 export function supposeEnded(state: State, run: LiveRun): PutBack {
-  const { projects, queue, jobs, ends } = state;
-  const { lane, duration } = queue.entryOf(jobs.slotOf(run.job));
-  const { project, user } = lane;
+  const { projects, queue, jobs } = state;
+  const { project, user } = queue.entryOf(jobs.slotOf(run.job)).lane;
   const ask = projects.keys.ask(run.uses);
-  const nodes = ends.remove(run.run);
   changeRun(state, run, -1);
   state.claims.suppose(state.fleets.live, run, -1);
   const slot = state.table.slotOf(run.run);
@@ -40,7 +38,6 @@ export function supposeEnded(state: State, run: LiveRun): PutBack {
     state.table.gone[slot] = 0;
     state.claims.suppose(state.fleets.live, run, 1);
     changeRun(state, run, 1);
-    ends.add(run, nodes, duration, state.clockMs);
   };
 }
 

@@ -62,21 +62,12 @@ export class Turns {
     return this.#root.next;
   }
 
-  /** The job whose turn it was is placed, and its use is counted already; or it waits, and the next may be tried. */
+  /** The job whose turn it was is placed, and its use is counted already. */
   placed(head: Head): void {
-    const jobs = head.starved ? head.entry.starved! : head.entry.jobs;
-    this.#goOn(head, jobs.next(head.position));
-  }
-
-  /** No more of this entry can start; others of its lane may. */
-  passed(head: Head): void {
-    this.#goOn(head, -1);
-  }
-
-  #goOn(head: Head, position: number): void {
     const { entry, starved, next } = head;
-    head.position = position;
-    head.job = position < 0 ? -1 : (starved ? entry.starved! : entry.jobs).at(position);
+    const jobs = starved ? entry.starved! : entry.jobs;
+    head.position = jobs.next(head.position);
+    head.job = head.position < 0 ? -1 : jobs.at(head.position);
     head.next = -1;
     if (starved) {
       if (head.position < 0) pop(this.#starved, this.#beforeStarved);

@@ -39,12 +39,7 @@ export interface Box {
   tasks: number;
   readonly jobs: Set<string>;
   exclusive: boolean;
-  /** Of a box that stands for several moments: what is on it at each, and what it was made with. */
-  readonly beside?: { readonly base: Load; readonly moments: readonly Load[] };
 }
-
-/** What of a box counts for the resources of its domains. */
-export type Load = Pick<Box, 'tasks' | 'taken'>;
 
 export function boxesOf(rows: EngineRows): Box[] {
   const boxes = rows.nodes
@@ -245,29 +240,28 @@ function placeInSomeOrder(gang: Gang): { boxes: Box[]; unit: Unit } | null {
 
 /** The gang in its boxes, or the group that found no place. */
 export function placeGang(gang: Gang, order: readonly number[]): { boxes: Box[]; unit: Unit } | number {
-  const { groups } = gang.row.demand;
+  const { row } = gang;
+  const { groups, exclusive } = row.demand;
   const tasksOf: Task[][] = groups.map(() => []);
   for (const g of order) {
     tasksOf[g] = placeGroup(gang, g, tasksOf);
     if (tasksOf[g].length < groups[g]!.tasks) return g;
   }
-  return { boxes: gang.boxes, unit: unitOf(gang, tasksOf.flat()) };
-}
-
-export function unitOf({ row, boxes, port }: Gang, placed: readonly Task[]): Unit {
-  const tasks = placed.map((task, rank) => ({ rank, ...task }));
+  const tasks = tasksOf.flat().map((task, rank) => ({ rank, ...task }));
   const { attempt } = row.state;
-  return {
+  const run = runId(row.job, attempt);
+  const unit: Unit = {
     kind: 'start',
     job: row.job,
     jobVersion: row.version,
-    run: runId(row.job, attempt),
+    run,
     attempt,
-    exclusive: row.demand.exclusive,
+    exclusive,
     tasks,
-    port: port!,
-    uses: usesOf(boxes, tasks),
+    port: gang.port!,
+    uses: usesOf(gang.boxes, tasks),
   };
+  return { boxes: gang.boxes, unit };
 }
 
 /** What the tasks use where they are. */
@@ -488,7 +482,7 @@ function meets(value: string | undefined, rule: Constraint): boolean {
   return rule.op === 'in' ? among : !among;
 }
 
-export function freePort(box: Box): number | null {
+function freePort(box: Box): number | null {
   const { first, count } = box.facts.inventory.ports;
   for (let port = first; port < first + count; port++) if (!box.ports.has(port)) return port;
   return null;

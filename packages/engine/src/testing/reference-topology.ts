@@ -6,7 +6,6 @@ import {
   fillNodes,
   firstOrder,
   type Gang,
-  type Load,
   placeOne,
   resourceNeeds,
   type Task,
@@ -110,22 +109,12 @@ function limitOf(gang: Gang, needs: readonly number[], domain: Domain): number {
     const amount = capacity[name] ?? capacity.default;
     if (levelOf(gang, level) !== domain.level || name === '' || amount === undefined || needs[r] === 0)
       continue;
-    const useOf = ({ facts }: Box, { tasks, taken }: Load): number =>
-      facts.inventory.devices.reduce(
-        (sum, { index, kind, model }) =>
-          sum + (taken.get(index) ?? 0) * (perDevice[model] ?? perDevice[kind] ?? 0),
-        tasks * perTask * 1000,
-      );
-    const boxes = boxesIn(gang, domain);
-    const moments = gang.boxes[0]?.beside?.moments.length ?? 1;
-    const sums = Array.from({ length: moments }, (_, m) =>
-      boxes.reduce((sum, box) => {
-        const { beside } = box;
-        const own = useOf(box, box) - (beside ? useOf(box, beside.base) : 0);
-        return sum + own + (beside ? useOf(box, beside.moments[m]!) : 0);
-      }, 0),
-    );
-    const used = Math.max(...sums);
+    let used = 0;
+    for (const box of boxesIn(gang, domain)) {
+      used += box.tasks * perTask * 1000;
+      for (const { index, kind, model } of box.facts.inventory.devices)
+        used += (box.taken.get(index) ?? 0) * (perDevice[model] ?? perDevice[kind] ?? 0);
+    }
     limit = Math.min(limit, Math.floor(Math.max(0, amount * 1000 - used) / needs[r]!));
   }
   return limit;
