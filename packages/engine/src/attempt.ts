@@ -28,7 +28,7 @@ export interface Progress {
 export interface Ground {
   /** Nothing is placed outside this domain. */
   readonly region: number;
-  /** Few domains of this level are used inside it; -1 when that does not matter, -2 when the level asked for does not exist. */
+  /** Few domains of this level are used inside it; -1 when that does not matter, -2 when no domain of the level asked for has room. */
   readonly packLevel: number;
   readonly avoid: ReadonlySet<number>;
 }

@@ -131,11 +131,13 @@ export function likeliest(fleet: Fleet, shape: Shape, combination: readonly numb
   const anywhere: Ground = { region: root, packLevel: -1, avoid: anyNode };
   if (topology === null || topology.mode === 'spread') return anywhere;
   const level = fleet.tree.levelNamed(topology.level);
-  if (level === -2) return { ...anywhere, packLevel: -2 };
+  const nowhere: Ground = { ...anywhere, packLevel: -2 };
+  if (level === -2) return nowhere;
   if (topology.mode === 'preferred') return { ...anywhere, packLevel: level };
   const [leader] = groupOrder(shape, combination);
   const rooms = roomsOf(fleet, shape, leader!, combination[leader!]!);
-  return { ...anywhere, region: Math.max(root, roomiest(fleet, rooms, level, root)), packLevel: level };
+  const region = roomiest(fleet, rooms, level, root);
+  return region < 0 ? nowhere : { ...anywhere, region, packLevel: level };
 }
 
 const onlyGroup: readonly number[] = [0];

@@ -81,8 +81,9 @@ export function pack(
   tasks: number,
 ): number {
   const { tree } = fleet;
-  if (tree.level[domain]! >= level) return fill(domain, tasks);
   const { room } = rooms;
+  // Where a task's model decides what it takes of a countable resource, more may happen to fit than is certain to.
+  if (tree.level[domain]! >= level) return fill(domain, Math.min(tasks, room[domain]!));
   const children = tree.children[domain]!.filter((child) => room[child]! > 0);
   // Children stand by path, and sorting keeps the order of equals.
   children.sort((a, b) => room[b]! - room[a]!);
