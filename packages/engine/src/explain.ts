@@ -46,7 +46,9 @@ function whole(state: State, job: number, verdict: Verdict): Explanation {
   const { fleets, queue } = state;
   const { shape } = queue.entryOf(job).lane;
   const noRoom = verdict.reasons.find((reason) => reason.code === 'no-room');
-  const roomFor = noRoom && shape.groups.length === 1 ? noRoom.tasksFit : null;
+  // Without a port for the first task none is counted, whatever room there is.
+  const counted = noRoom?.lacks.every(({ lack }) => lack !== 'ports-busy') && shape.groups.length === 1;
+  const roomFor = noRoom && counted ? noRoom.tasksFit : null;
   const putBack = supposeTrying(state);
   const tried = new Steps(changeSteps);
   const changes = helpfulChanges(state, job, roomFor, tried);

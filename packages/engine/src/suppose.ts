@@ -21,8 +21,10 @@ export function supposeTrying(state: State): PutBack {
 /** The run has ended, and its job with it. */
 export function supposeEnded(state: State, run: LiveRun): PutBack {
   const { projects, queue, jobs } = state;
-  const { project, user } = queue.entryOf(jobs.slotOf(run.job)).lane;
+  const { project, user, shape } = queue.entryOf(jobs.slotOf(run.job)).lane;
   const ask = projects.keys.ask(run.uses);
+  const { moved } = queue.mix;
+  queue.mix.add(shape.mix, -1);
   changeRun(state, run, -1);
   state.claims.suppose(state.fleets.live, run, -1);
   const slot = state.table.slotOf(run.run);
@@ -34,6 +36,8 @@ export function supposeEnded(state: State, run: LiveRun): PutBack {
     for (const lane of queue.gatedAt(at)) hopes.lane(lane);
   return () => {
     hopes.putBack();
+    queue.mix.add(shape.mix, 1);
+    queue.mix.moved = moved;
     projects.take(project, user, ask, 1);
     state.table.gone[slot] = 0;
     state.claims.suppose(state.fleets.live, run, 1);
