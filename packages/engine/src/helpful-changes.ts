@@ -2,7 +2,7 @@
 import type { Change, OverCeiling } from '@muster/model';
 import { type Candidate, type Ladder, laddersOf } from './demand-changes.ts';
 import { allOver } from './gates.ts';
-import type { Project } from './projects.ts';
+import { none, type Project } from './projects.ts';
 import { preemptsNow, type Started, type Steps, startsNow, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
 import { type CeilingAt, supposeCeiling } from './suppose.ts';
@@ -77,8 +77,13 @@ const unlimited = Number.MAX_SAFE_INTEGER;
 function helpfulCeilings(state: State, job: number, steps: Steps): Change[] {
   const { projects, queue } = state;
   const { project, user, shape } = queue.entryOf(job).lane;
-  // What the nodes it would get make it use may be more than it is sure to use.
-  const over = [...allOver(projects, project, user, shape.ask), ...lateOver(state, job)];
+  // What the nodes it would get make it use may be more than it is sure to use; and a ceiling that is not in its own way may
+  // be in that of a job that room is kept for.
+  const over = [
+    ...allOver(projects, project, user, shape.ask),
+    ...lateOver(state, job),
+    ...ceilingsAbove(state, project, user),
+  ];
   const found: Change[] = [];
   const seen = new Set<string>();
   for (const each of over) {
@@ -104,6 +109,22 @@ function lateOver(state: State, job: number): OverCeiling[] {
   return over;
 }
 
+function ceilingsAbove({ projects }: State, from: Project, user: string): OverCeiling[] {
+  const found: OverCeiling[] = [];
+  for (let at: Project | null = from; at !== null; at = at.parent) {
+    if (!at.limits) continue;
+    for (const [key, text] of projects.keys.texts.entries()) {
+      const add = (who: string | null, ceiling: number, use: number): void => {
+        if (ceiling === none) return;
+        found.push({ code: 'over-ceiling', project: at!.path, user: who, key: text, ceiling, use, asks: 0 });
+      };
+      add(null, at.ceiling[key] ?? none, at.use[key] ?? 0);
+      add(user, at.userCeiling[key] ?? none, at.userUse?.get(user)?.[key] ?? 0);
+    }
+  }
+  return found;
+}
+
 /** To the least that can be enough; else to what is used when nothing limits it; else without the ceiling. */
 function raise(state: State, job: number, over: OverCeiling, steps: Steps): Change | null {
   const { project: path, user, key, ceiling: from } = over;
@@ -119,14 +140,14 @@ function raise(state: State, job: number, over: OverCeiling, steps: Steps): Chan
     ...started,
   });
   const least = over.use + over.asks;
-  const started = tryCeiling(state, job, at, least, steps);
+  const started = least > from ? tryCeiling(state, job, at, least, steps) : null;
   if (started) return tell(least, started);
   let used = unlimited;
   const free = tryCeiling(state, job, at, unlimited, steps, () => {
     used = useAt(state, project, user, key);
   });
   if (!free) return null;
-  const enough = used > least ? tryCeiling(state, job, at, used, steps) : null;
+  const enough = used > Math.max(from, least) ? tryCeiling(state, job, at, used, steps) : null;
   return enough ? tell(used, enough) : tell(null, free);
 }
 
