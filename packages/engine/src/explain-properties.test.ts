@@ -19,10 +19,11 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
+import { cases, timeoutOf } from './testing/cases.ts';
 import { World } from './testing/world.ts';
 
-const numRuns = Number(process.env.MUSTER_CASES ?? 60);
-const timeout = 60_000 + numRuns * 300;
+const tried = cases(60);
+const timeout = timeoutOf(tried, 300);
 
 type JobRow = EngineRows['jobs'][number];
 
@@ -262,7 +263,7 @@ describe('for any history', { timeout }, () => {
             );
         }
       }),
-      { numRuns },
+      tried,
     );
   });
 
@@ -282,7 +283,7 @@ describe('for any history', { timeout }, () => {
           for (const each of liftable(rows, world.nowMs, row)) expect(raised).toContain(each);
         }
       }),
-      { numRuns },
+      tried,
     );
   });
 
@@ -296,7 +297,7 @@ describe('for any history', { timeout }, () => {
           for (const { run } of ends.runs) expect(expected).toContain(run);
         }
       }),
-      { numRuns },
+      tried,
     );
   });
 
@@ -315,7 +316,7 @@ describe('for any history', { timeout }, () => {
             order.slice(0, Math.min(i, 5)).map(({ job }) => job),
           );
       }),
-      { numRuns },
+      tried,
     );
   });
 
@@ -336,7 +337,7 @@ describe('for any history', { timeout }, () => {
           expect(asked.engine.fork().decide(asked.nowMs)).toEqual(quiet.engine.fork().decide(quiet.nowMs));
         }
       }),
-      { numRuns },
+      tried,
     );
   });
 });

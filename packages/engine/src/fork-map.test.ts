@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ForkMap } from './fork-map.ts';
+import { cases } from './testing/cases.ts';
 
 type Change = { readonly on: number; readonly key: number; readonly do: 'set' | 'delete' | 'fork' };
 
@@ -41,6 +42,6 @@ test('a map and its forks behave as plain maps and their copies', () => {
         for (let key = 0; key <= 40; key++) expect(map.has(key)).toBe(plain[i]!.has(key));
       }
     }),
-    { numRuns: Number(process.env.MUSTER_CASES ?? 200) },
+    cases(200),
   );
 });

@@ -4,11 +4,12 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { arbitrarySteps, take } from './testing/arbitrary.ts';
+import { cases, timeoutOf } from './testing/cases.ts';
 import { starts } from './testing/plan-text.ts';
 import { World } from './testing/world.ts';
 
-const numRuns = Number(process.env.MUSTER_CASES ?? 200);
-const timeout = 30_000 + numRuns * 100;
+const tried = cases(200);
+const timeout = timeoutOf(tried);
 
 function holds(look: (world: World, unit: PreemptUnit, rows: EngineRows) => void): void {
   fc.assert(
@@ -20,7 +21,7 @@ function holds(look: (world: World, unit: PreemptUnit, rows: EngineRows) => void
         for (const unit of plan.units) if (unit.kind === 'preempt') look(world, unit, world.rows());
       }
     }),
-    { numRuns },
+    tried,
   );
 }
 
@@ -91,6 +92,6 @@ test('a run is stopped for one job only, and what is claimed is claimed once', {
       );
       expect(new Set(whole).size).toBe(whole.length);
     }),
-    { numRuns },
+    tried,
   );
 });

@@ -5,13 +5,14 @@ import { loadEngine } from './load.ts';
 import { plannedRun } from './state.ts';
 import { arbitraryDemand, arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
 import { job } from './testing/builders.ts';
+import { cases, timeoutOf } from './testing/cases.ts';
 import { planText, starts } from './testing/plan-text.ts';
 import { referenceUnits } from './testing/reference.ts';
 import { brokenPromises } from './testing/topology-checker.ts';
 import { World } from './testing/world.ts';
 
-const numRuns = Number(process.env.MUSTER_CASES ?? 200);
-const timeout = 30_000 + numRuns * 100;
+const tried = cases(200);
+const timeout = timeoutOf(tried);
 
 /** Plays the steps, calling `look` after each. */
 function play(steps: readonly Step[], look: (world: World) => void): World {
@@ -24,7 +25,7 @@ function play(steps: readonly Step[], look: (world: World) => void): World {
 }
 
 function holds(property: (steps: readonly Step[]) => void): void {
-  fc.assert(fc.property(arbitrarySteps, property), { numRuns });
+  fc.assert(fc.property(arbitrarySteps, property), tried);
 }
 
 /** A unit without what only the store needs, and without words. */
@@ -138,7 +139,7 @@ describe('for any history', { timeout }, () => {
           expect(engine.decide(nowMs).units).toEqual(units);
         });
       }),
-      { numRuns },
+      tried,
     );
   });
 
@@ -153,7 +154,7 @@ describe('for any history', { timeout }, () => {
         const started = starts(world.decide()).some((unit) => unit.job === facts.job);
         expect(verdict.kind === 'placed').toBe(started);
       }),
-      { numRuns },
+      tried,
     );
   });
 

@@ -5,11 +5,12 @@ import type { Engine } from './engine.ts';
 import { loadEngine } from './load.ts';
 import { decideAgain, type ReplayInput } from './replay.ts';
 import { arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
+import { cases, timeoutOf } from './testing/cases.ts';
 import { planText } from './testing/plan-text.ts';
 import { World } from './testing/world.ts';
 
-const numRuns = Number(process.env.MUSTER_CASES ?? 200);
-const timeout = 30_000 + numRuns * 100;
+const tried = cases(60);
+const timeout = timeoutOf(tried);
 
 interface Logged extends ReplayInput {
   readonly hash: string;
@@ -99,7 +100,7 @@ describe('for any history', { timeout }, () => {
           expect(again.rows()).toEqual(rows);
         }
       }),
-      { numRuns },
+      tried,
     );
   });
 
@@ -121,7 +122,7 @@ describe('for any history', { timeout }, () => {
           expect(plans[2]).toBe(plans[0]);
         }
       }),
-      { numRuns },
+      tried,
     );
   });
 
@@ -138,7 +139,7 @@ describe('for any history', { timeout }, () => {
           expect(planText(fed)).toBe(planText(world.rebuilt().decide(world.nowMs)));
         }
       }),
-      { numRuns },
+      tried,
     );
   });
 
@@ -162,7 +163,7 @@ describe('for any history', { timeout }, () => {
           expect(plan.hash).toBe(logged.hash);
         }
       }),
-      { numRuns },
+      tried,
     );
   });
 });

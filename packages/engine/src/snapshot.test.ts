@@ -5,6 +5,7 @@ import { loadEngine } from './load.ts';
 import { encodeRows, RowsReader } from './snapshot.ts';
 import { arbitrarySteps, take } from './testing/arbitrary.ts';
 import { job, node, oneTask } from './testing/builders.ts';
+import { cases } from './testing/cases.ts';
 import { World } from './testing/world.ts';
 
 function decoded(pieces: Iterable<string>): EngineRows {
@@ -24,7 +25,7 @@ test('an engine loaded from a snapshot is the engine it was taken of', () => {
         expect(loadEngine(again).stateHash()).toBe(world.engine.stateHash());
       }
     }),
-    { numRuns: Number(process.env.MUSTER_CASES ?? 100) },
+    cases(100),
   );
 });
 

@@ -5,11 +5,12 @@ import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { arbitrarySteps, take } from './testing/arbitrary.ts';
 import { job, jobId, node, oneTask } from './testing/builders.ts';
+import { cases, timeoutOf } from './testing/cases.ts';
 import { ReferenceTenancy } from './testing/reference-tenancy.ts';
 import { World } from './testing/world.ts';
 
-const numRuns = Number(process.env.MUSTER_CASES ?? 200);
-const timeout = 30_000 + numRuns * 100;
+const tried = cases(200);
+const timeout = timeoutOf(tried);
 
 function policyOf(
   quotas: readonly (Partial<Quota> & { project: string })[],
@@ -39,7 +40,7 @@ test('no ceiling is ever exceeded by a plan, whatever happened before (S7)', { t
         }
       }
     }),
-    { numRuns },
+    tried,
   );
 });
 

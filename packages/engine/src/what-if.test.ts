@@ -4,11 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { arbitrarySteps, take } from './testing/arbitrary.ts';
 import { demand, devices, gpus, group, job, jobId, node, nodeId, oneTask } from './testing/builders.ts';
+import { cases, timeoutOf } from './testing/cases.ts';
 import { World } from './testing/world.ts';
 
 const cyclesMax = 50;
-const numRuns = Number(process.env.MUSTER_CASES ?? 200);
-const timeout = 30_000 + numRuns * 100;
+const tried = cases(200);
+const timeout = timeoutOf(tried);
 
 const codeOf = (verdict: Verdict | null): string =>
   verdict === null || verdict.kind === 'placed' ? 'placed' : verdict.reasons[0]!.code;
@@ -72,7 +73,7 @@ describe('what if', { timeout }, () => {
           }
         }
       }),
-      { numRuns },
+      tried,
     );
   });
 
