@@ -122,9 +122,16 @@ function applyJob(state: State, body: JobBody, sequence: number): void {
       enqueue(state, job);
       break;
     case 'job.ended':
-      queue.leave(job);
+      leaveQueue(state, job);
       break;
   }
+}
+
+/** The number of an entry that is gone may be another's next, and that one has not looked for victims yet. */
+function leaveQueue({ jobs, queue, wanting }: State, job: number): void {
+  const entry = jobs.entry[job]!;
+  queue.leave(job);
+  if (queue.entries[entry] === undefined) wanting.delete(entry);
 }
 
 function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planned' }>): void {
