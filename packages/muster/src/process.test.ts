@@ -80,7 +80,7 @@ test.each([
   [['up', '--agents', '0'], '--agents wants a whole number from 1 to 100, got "0"'],
   [
     ['up', '--devices', 'gpu'],
-    '--devices: cannot read devices "gpu": write kind=count:model:memory, for example "gpu=8:H100:80GiB" or "gpu=2"',
+    '--devices: cannot read devices "gpu": write kind=count:model:memory:interconnect:generation, for example "gpu=8:H100:80GiB:nvlink:90", "gpu=8:H100" or "gpu=2"',
   ],
   [['agent', '--ports', '5'], '--ports wants a range such as 20000-20999, got "5"'],
 ])('%j is refused before anything starts', async (args, message) => {

@@ -10,6 +10,11 @@ const two = `1, GPU-bbbb, NVIDIA H100 80GB HBM3, 81559, 550.54.15
 describe('declared devices', () => {
   it.each([
     ['gpu=8:H100:80GiB', { kind: 'gpu', count: 8, model: 'H100', memoryMib: 81_920 }],
+    [
+      'gpu=8:H100:80GiB:nvlink:90',
+      { kind: 'gpu', count: 8, model: 'H100', memoryMib: 81_920, interconnect: 'nvlink', generation: 90 },
+    ],
+    ['gpu=2:::nvlink', { kind: 'gpu', count: 2, model: 'generic', memoryMib: 0, interconnect: 'nvlink' }],
     ['gpu=8:H100', { kind: 'gpu', count: 8, model: 'H100', memoryMib: 0 }],
     ['tpu=4', { kind: 'tpu', count: 4, model: 'generic', memoryMib: 0 }],
     ['gpu=0', { kind: 'gpu', count: 0, model: 'generic', memoryMib: 0 }],
@@ -25,7 +30,9 @@ describe('declared devices', () => {
     'gpu=1:H 100',
     'gpu=1:H100:80GB',
     'gpu=99999',
-    'gpu=1:a:1GiB:x',
+    'gpu=1:a:1GiB:Not a link',
+    'gpu=1:a:1GiB:nvlink:new',
+    'gpu=1:a:1GiB:nvlink:90:more',
   ])('refuses "%s" with a sentence', (text) =>
     expect(parseDevices(text)).toMatchObject({ ok: false, message: expect.stringContaining('cannot read') }),
   );

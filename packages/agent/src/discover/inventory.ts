@@ -43,12 +43,10 @@ function listDevices(declared: Declared, nvidia: NvidiaFound, node: string): Dev
   const wanted = declared.devices ?? [];
   const kinds = new Set(wanted.map(({ kind }) => kind));
   const real = kinds.has('gpu') ? [] : nvidia.devices.map((device) => ({ kind: 'gpu', ...device }));
-  const made = wanted.flatMap(({ kind, count, model, memoryMib: each }, row) =>
+  const made = wanted.flatMap(({ count, ...device }, row) =>
     Array.from({ length: count }, (_, i) => ({
-      kind,
-      uuid: madeUpUuid(`${node}/${kind}/${row}/${i}`),
-      model,
-      memoryMib: each,
+      ...device,
+      uuid: madeUpUuid(`${node}/${device.kind}/${row}/${i}`),
     })),
   );
   return [...real, ...made].map((device, index) => ({ index, ...device }));

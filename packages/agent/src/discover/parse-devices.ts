@@ -1,4 +1,4 @@
-// `--devices gpu=8:H100:80GiB`: what the operator declares of a node, for machines without real accelerators (tests,
+// `--devices gpu=8:H100:80GiB:nvlink:90`: what the operator declares of a node, for machines without real accelerators (tests,
 // laptops) and for kinds the agent cannot discover. Declaring a kind replaces what was discovered of that kind.
 import { clip, isAcceleratorModel, isName, type Parsed, parseSizeMib } from '@muster/model';
 
@@ -7,24 +7,40 @@ export interface DeclaredDevices {
   readonly count: number;
   readonly model: string;
   readonly memoryMib: number;
+  /** Left out where the policy's hardware table is to say it. */
+  readonly interconnect?: string;
+  readonly generation?: number;
 }
 
 const mostDevices = 4096;
 
+const form =
+  'write kind=count:model:memory:interconnect:generation, for example "gpu=8:H100:80GiB:nvlink:90", "gpu=8:H100" or "gpu=2"';
+
 export function parseDevices(text: string): Parsed<DeclaredDevices> {
-  const match = /^([^=:]+)=(\d{1,6})(?::([^:]*))?(?::([^:]*))?$/.exec(text);
-  if (!match) return bad(text, 'write kind=count:model:memory, for example "gpu=8:H100:80GiB" or "gpu=2"');
-  const [, kind = '', countText = '', model = '', memory] = match;
+  const match = /^([^=:]+)=(\d{1,6})(?::([^:]*))?(?::([^:]*))?(?::([^:]*))?(?::([^:]*))?$/.exec(text);
+  if (!match) return bad(text, form);
+  const [, kind = '', countText = '', model = '', memory = '', interconnect = '', generation = ''] = match;
   const count = Number(countText);
   if (!isName(kind)) return bad(text, `"${clip(kind)}" is not a kind of device, such as gpu or tpu`);
   if (count > mostDevices) return bad(text, `a node has at most ${mostDevices} devices`);
   if (model !== '' && !isAcceleratorModel(model))
     return bad(text, `"${clip(model)}" is not a model, such as H100`);
-  if (memory === undefined)
-    return { ok: true, value: { kind, count, model: model || 'generic', memoryMib: 0 } };
-  const memoryMib = parseSizeMib(memory);
+  const memoryMib = memory === '' ? { ok: true as const, value: 0 } : parseSizeMib(memory);
   if (!memoryMib.ok) return bad(text, memoryMib.message);
-  return { ok: true, value: { kind, count, model: model || 'generic', memoryMib: memoryMib.value } };
+  if (interconnect !== '' && !isName(interconnect))
+    return bad(text, `"${clip(interconnect)}" is not an interconnect, such as nvlink`);
+  if (generation !== '' && !(/^\d{1,4}$/.test(generation) && Number(generation) <= 1000))
+    return bad(text, `"${clip(generation)}" is not a generation, a whole number from 0 to 1000 such as 90`);
+  const value = { kind, count, model: model || 'generic', memoryMib: memoryMib.value };
+  return {
+    ok: true,
+    value: {
+      ...value,
+      ...(interconnect === '' ? {} : { interconnect }),
+      ...(generation === '' ? {} : { generation: Number(generation) }),
+    },
+  };
 }
 
 function bad(text: string, why: string): Parsed<DeclaredDevices> {

@@ -32,7 +32,7 @@ export function runCommand(cli: Cli): Command {
     .argument('<command...>', 'the program and its arguments; a shell sees it only when you name one')
     .option(
       '--gpus <n|model:n>',
-      'devices for each task: 4, 0.5 (half of one), H100:4, or alternatives H200:2,H100:4',
+      'devices for each task: 4, 0.5 (half of one), H100:4, alternatives H200:2,H100:4, or by property 8:memory=80GiB:interconnect=nvlink:generation=90',
     )
     .option('--tasks <n>', 'how many tasks (ranks) start together')
     .option('--cpus <n>', "cores for each task; its devices' share of the node when left out")

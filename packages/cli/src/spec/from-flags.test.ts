@@ -45,10 +45,23 @@ test.each([
       { model: 'H100', count: 4 },
     ],
   ],
+  ['8:interconnect=nvlink:generation=90', { count: 8, interconnect: 'nvlink', generation: 90 }],
+  [
+    'H200:2,H100:4:memory=80GiB:speed=0.6',
+    [
+      { model: 'H200', count: 2 },
+      { model: 'H100', count: 4, memory: '80GiB', speed: 0.6 },
+    ],
+  ],
 ])('--gpus %s', (text, expected) => expect(parseGpus(text)).toEqual(expected));
 
 test.each([
   [{ gpus: 'four' }, /^--gpus four is not understood/],
+  [
+    { gpus: '8:interconect=nvlink' },
+    /^--gpus: "interconect" is no property of a device; did you mean "interconnect"\?/,
+  ],
+  [{ gpus: '8:generation=new' }, /^--gpus generation wants a number/],
   [{ gpus: '1.5' }, /^--gpus: .*whole number/],
   [{ memory: '64' }, /^--memory: "64" is ambiguous/],
   [{ timeLimit: '5' }, /^--time-limit: .*name the unit/],

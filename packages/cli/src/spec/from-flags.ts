@@ -2,7 +2,7 @@
 // that said it.
 import { MusterError } from '@muster/client';
 import type { FieldProblem, JobSpecInput } from '@muster/model';
-import { parseSpec } from '@muster/model';
+import { nearest, parseSpec } from '@muster/model';
 import { CliFailure, usage } from '../failure.ts';
 import { clean } from '../text/clean.ts';
 
@@ -62,17 +62,41 @@ export function specFromFlags(
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** "4", "H100:4", or alternatives in order of preference: "H200:2,H100:4". */
+/**
+ * "4", "H100:4", by what the devices are ("8:interconnect=nvlink:generation=90"), or alternatives in order of preference:
+ * "H200:2,H100:4:speed=0.6".
+ */
 export function parseGpus(text: string): object | object[] {
   const alternatives = text.split(',').map((part) => {
-    const match = /^(?:([A-Za-z0-9][\w.-]*):)?(\d+(?:\.\d+)?)$/.exec(part.trim());
+    const match = /^(?:([A-Za-z0-9][\w.-]*):)?(\d+(?:\.\d+)?)((?::[a-z]+=[^:=]+)*)$/.exec(part.trim());
     if (!match)
       throw usage(
-        `--gpus ${clean(text)} is not understood; write a count (4), a model and a count (H100:4), or alternatives (H200:2,H100:4)`,
+        `--gpus ${clean(text)} is not understood; write a count (4), a model and a count (H100:4), alternatives (H200:2,H100:4), or what the devices must be (8:memory=80GiB:interconnect=nvlink:generation=90)`,
       );
-    return defined({ model: match[1], count: Number(match[2]) });
+    return { ...defined({ model: match[1], count: Number(match[2]) }), ...properties(match[3] ?? '') };
   });
   return alternatives.length === 1 ? (alternatives[0] ?? {}) : alternatives;
+}
+
+const propertyNames = ['memory', 'interconnect', 'generation', 'speed'];
+
+function properties(text: string): Record<string, string | number> {
+  const pairs = text.split(':').filter((pair) => pair !== '');
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const [name = '', value = ''] = pair.split('=');
+      if (!propertyNames.includes(name)) {
+        const near = nearest(name, propertyNames);
+        throw usage(
+          `--gpus: "${clean(name)}" is no property of a device; ${near ? `did you mean "${near}"?` : `there are ${propertyNames.join(', ')}`}`,
+        );
+      }
+      return [
+        name,
+        name === 'generation' || name === 'speed' ? (number(value, `--gpus ${name}`) ?? 0) : value,
+      ];
+    }),
+  );
 }
 
 function number(text: string | undefined, flag: string): number | undefined {

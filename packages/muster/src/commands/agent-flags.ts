@@ -42,7 +42,7 @@ export function agentCommand(cli: Cli): Command {
     .option('--name <name>', "the node's name; the host's when left out")
     .option('--dir <folder>', "the agent's own folder; /var/lib/muster-agent or ~/.local/state/muster-agent")
     .option(
-      '--devices <kind=n:model:memory>',
+      '--devices <kind=n:model:memory:interconnect:generation>',
       'declare devices, such as gpu=8:H100:80GiB; several times',
       collect,
     )

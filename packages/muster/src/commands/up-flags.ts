@@ -31,7 +31,7 @@ export function upCommand(cli: Cli): Command {
     .option('--port <n>', 'port of the server; 0 picks a free one', '6878')
     .option('--agents <n>', 'how many agents, each a node of its own', '1')
     .option(
-      '--devices <kind=n:model:memory>',
+      '--devices <kind=n:model:memory:interconnect:generation>',
       'declare devices of each node, such as gpu=8:H100; several times',
       collect,
     )
