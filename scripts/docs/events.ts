@@ -28,6 +28,7 @@ const meanings: Readonly<Record<EventKind, string>> = {
   'node.lost': 'every lease on it ran out, or an operator said that it is gone; what ran there is over',
   'node.drained': 'new work is kept off it, by an operator or, as a quarantine, by Muster',
   'node.undrained': 'it takes new work again',
+  'node.trusted': 'an operator said how far work on it is trusted to come to its end, in thousandths',
   'node.struck':
     'its agent sent what a correct agent never sends: how often so far, and whether that was counted, made a quarantine, or was too much for the pool',
   'node.removed': 'it is gone for good',

@@ -62,6 +62,12 @@ const table: Readonly<Record<string, Row>> = {
     body: () => ({ submit: { ...aJob, project: 'a' } }),
     expect: [401, 422, 403, 200, 200, 200],
   },
+  'GET /v1/jobs/:id/score': { url: ({ job }) => `/v1/jobs/${job}/score`, expect: looking },
+  'POST /v1/score': {
+    url: plain('/v1/score'),
+    body: () => ({ ...aJob, project: 'a' }),
+    expect: [401, 422, 403, 200, 200, 200],
+  },
   // Nothing was decided yet, so there is nothing to replay.
   'POST /v1/replay': { url: plain('/v1/replay'), body: () => ({}), expect: [401, 403, 403, 403, 403, 404] },
   'GET /v1/events': { url: plain('/v1/events'), expect: anyRole },
@@ -73,6 +79,11 @@ const table: Readonly<Record<string, Row>> = {
     expect: operating,
   },
   'POST /v1/nodes/:id/undrain': { url: ({ node }) => `/v1/nodes/${node}/undrain`, expect: operating },
+  'POST /v1/nodes/:id/trust': {
+    url: ({ node }) => `/v1/nodes/${node}/trust`,
+    body: () => ({ trust: 0.5 }),
+    expect: operating,
+  },
   'POST /v1/nodes/:id/declare-lost': {
     url: ({ node }) => `/v1/nodes/${node}/declare-lost`,
     expect: operating,

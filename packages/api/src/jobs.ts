@@ -100,9 +100,8 @@ export async function checkedSpec(api: Api, caller: Caller, body: unknown) {
   const tenancy = await api.tenancy.current();
   const checked = checkSpec(caller, tenancy, specDefaults(caller, tenancy), body, api.clock.nowMs());
   if (checked.ok) return checked.spec;
-  if (checked.refused.code !== 'unknown-project' && checked.refused.code !== 'unknown-tier')
-    throw refused(checked.refused);
-  // It may have been created a moment ago, on another server: look once more before saying so.
+  if (!checked.refused.mayBeStale) throw refused(checked.refused);
+  // Look once more before saying so.
   const newer = await api.tenancy.refreshed();
   const again = checkSpec(caller, newer, specDefaults(caller, newer), body, api.clock.nowMs());
   if (again.ok) return again.spec;

@@ -124,6 +124,33 @@ const undrainNode = route({
     ),
 });
 
+const trustBody = z.strictObject({
+  trust: z
+    .number()
+    .min(0)
+    .max(1)
+    .refine((n) => Math.round(n * 1000) / 1000 === n, { message: 'must be in thousandths' })
+    .meta({ description: '1 is full trust; at 0.8 a fifth of the price is added to the score of the node' }),
+});
+
+const trustNode = route({
+  id: 'trustNode',
+  method: 'POST',
+  path: '/v1/nodes/:id/trust',
+  tag,
+  summary: 'Say how far work on a node is trusted to come to its end; jobs avoid what is not where they can',
+  access: 'operator',
+  body: trustBody,
+  answers: { 200: nodeSchema },
+  handle: (api, call) =>
+    act(
+      api,
+      call,
+      (node) => api.store.trust(node, Math.round(call.body.trust * 1000), call.caller.principal),
+      (_, row) => gone(row),
+    ),
+});
+
 const declareLost = route({
   id: 'declareNodeLost',
   method: 'POST',
@@ -198,4 +225,13 @@ const thawCluster = route({
   },
 });
 
-export const nodeRoutes = [listNodes, getNode, drainNode, undrainNode, declareLost, removeNode, thawCluster];
+export const nodeRoutes = [
+  listNodes,
+  getNode,
+  drainNode,
+  undrainNode,
+  trustNode,
+  declareLost,
+  removeNode,
+  thawCluster,
+];

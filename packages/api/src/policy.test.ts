@@ -64,6 +64,22 @@ describe('the policy', () => {
     ]);
   });
 
+  test('is refused for a resource that is a slip, and not for hardware that is to come', async () => {
+    const quotas = [
+      { project: 'a', guaranteed: { gpus: 8, 'GPU/H100': 4 } },
+      { project: 'c', ceiling: { 'gpu/B999': 8 } },
+    ];
+    const answer = await put({ quotas }, await etagNow());
+    expect(answer.json().errors.map(({ path, message }: Record<string, string>) => [path, message])).toEqual([
+      ['/quotas/0/guaranteed/GPU~1H100', expect.stringContaining('must be')],
+    ]);
+    const slips = await put({ quotas: [{ ...quotas[0], guaranteed: { gpus: 8 } }] }, await etagNow());
+    expect(slips.json().errors).toMatchObject([
+      { path: '/quotas/0/guaranteed/gpus', message: 'no node has "gpus"; did you mean "gpu"?' },
+    ]);
+    expect((await put({ quotas: [quotas[1]] }, await etagNow())).statusCode).toBe(200);
+  });
+
   test('needs to be told which version it was made from', async () => {
     expect((await put({}, undefined)).json().detail).toContain('If-Match');
   });

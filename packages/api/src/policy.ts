@@ -1,12 +1,10 @@
 // The policy: read by everybody (quotas of other tenants left out), changed by operators only, on top of the version they
 // saw. Every version is kept; going back is a new version with an old content.
 import {
-  nearest,
   type Policy,
   type PolicyInput,
   type PolicyView,
   parsePolicy,
-  pointer,
   policyDocument,
   policySchema,
   projectCovers,
@@ -19,6 +17,7 @@ import { pageByName } from './cursor.ts';
 import type { Api } from './deps.ts';
 import { ifMatch } from './if-match.ts';
 import { committed } from './outcome.ts';
+import { checkNames } from './policy-names.ts';
 import { fieldRefusal, notFound, refuse } from './problem.ts';
 import { type Answer, type Call, param, route, sequenceHeader } from './route.ts';
 import { pageOf, policyViewSchema } from './view-schemas.ts';
@@ -102,25 +101,10 @@ const putPolicy = route({
   async handle(api, call) {
     const parsed = parsePolicy(call.body);
     if (!parsed.ok) throw fieldRefusal(parsed.problems);
-    await checkProjects(api, parsed.policy);
+    await checkNames(api, parsed.policy);
     return write(api, call, parsed.policy);
   },
 });
-
-/** A quota for a project that is not there is a slip: the project it was meant for would go without. */
-async function checkProjects(api: Api, { quotas }: Policy): Promise<void> {
-  const paths = (await api.store.projects(null)).map(({ path }) => path);
-  const known = new Set(paths);
-  const problems = quotas.flatMap(({ project }, i) => {
-    if (known.has(project)) return [];
-    const near = nearest(project, paths);
-    const message = `there is no project "${project}"${near ? `; did you mean "${near}"?` : '; create it first'}`;
-    return [
-      { code: 'invalid-field' as const, path: pointer(['quotas', i, 'project']), message, value: project },
-    ];
-  });
-  if (problems.length > 0) throw fieldRefusal(problems);
-}
 
 const listVersions = route({
   id: 'listPolicyVersions',

@@ -1,9 +1,15 @@
 // Replay of the decision log, for an admin of everything: it shows jobs of all projects. It runs in the second worker, one at a
 // time a server; as an event stream it tells how far it is, and it ends when its reader leaves.
-import { OperationalError, parsePolicy, type ReplayReport, type ReplayRequest } from '@muster/model';
+import {
+  OperationalError,
+  type Policy,
+  parsePolicy,
+  type ReplayReport,
+  type ReplayRequest,
+} from '@muster/model';
 import * as z from 'zod';
 import type { Api } from './deps.ts';
-import { fieldRefusal, problemOf, refuse } from './problem.ts';
+import { fieldRefusal, notFound, problemOf, refuse } from './problem.ts';
 import { type Call, route, streamed } from './route.ts';
 import { type EventStream, wantsStream } from './sse.ts';
 
@@ -18,6 +24,12 @@ const body = z.strictObject({
     .record(z.string(), z.unknown())
     .optional()
     .meta({ description: 'decide under this policy instead of those that were in force' }),
+  policyVersion: z
+    .int()
+    .min(1)
+    .max(1_000_000_000)
+    .optional()
+    .meta({ description: 'decide under this version of the policy instead of those that were in force' }),
   count: z.boolean().default(false).meta({
     description: 'with a policy: go on after the first difference, each time from the recorded state',
   }),
@@ -37,6 +49,7 @@ const divergence = z.object({
   recordedVersion: z.string(),
   recordedHash: z.string(),
   hash: z.string(),
+  words: z.array(z.string()),
   recorded: z.array(z.string()),
   replayed: z.array(z.string()),
   recordedVerdictsKnown: z.boolean(),
@@ -85,19 +98,31 @@ export const replay = route({
 });
 
 async function requestOf(api: Api, asked: Asked): Promise<ReplayRequest> {
-  const { from, sinceMs, to, policy, count, limit } = asked;
-  const parsed = policy === undefined ? null : parsePolicy(policy);
-  if (parsed && !parsed.ok) throw fieldRefusal(parsed.problems);
-  if (count && !parsed)
+  const { from, sinceMs, to, count, limit } = asked;
+  const policy = await policyOf(api, asked);
+  if (count && !policy)
     throw refuse('bad-request', 'count needs a policy: without one nothing differs but by a bug');
   return {
     fromSequence: from ?? null,
     fromMs: sinceMs === undefined ? null : (await api.store.nowMs()) - sinceMs,
     toSequence: to ?? null,
-    policy: parsed?.policy ?? null,
+    policy,
     count,
     limit,
   };
+}
+
+async function policyOf(api: Api, { policy, policyVersion }: Asked): Promise<Policy | null> {
+  if (policy !== undefined && policyVersion !== undefined)
+    throw refuse('bad-request', 'give a policy or the version of one, not both');
+  if (policyVersion !== undefined) {
+    const row = await api.store.policyAt(policyVersion);
+    if (!row) throw notFound('version of the policy', String(policyVersion));
+    return row.policy;
+  }
+  const parsed = policy === undefined ? null : parsePolicy(policy);
+  if (parsed && !parsed.ok) throw fieldRefusal(parsed.problems);
+  return parsed?.policy ?? null;
 }
 
 /** A reader that leaves ends it. */

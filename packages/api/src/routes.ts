@@ -16,6 +16,7 @@ import { projectRoutes } from './projects.ts';
 import { quotaRoutes } from './quota.ts';
 import { replay } from './replay.ts';
 import type { Route } from './route.ts';
+import { scoreRoutes } from './score.ts';
 import { tokenRoutes } from './tokens.ts';
 import { whatIf } from './what-if.ts';
 import { whyJob } from './why.ts';
@@ -28,6 +29,7 @@ export const routes: readonly Route[] = [
   listEvents,
   ...checkpointRoutes,
   whatIf,
+  ...scoreRoutes,
   replay,
   ...nodeRoutes,
   ...enrolmentRoutes,

@@ -180,3 +180,23 @@ test('a database that is away is 503 with Retry-After', async () => {
   expect(answer.json()).toMatchObject({ status: 503, code: 'unavailable' });
   expect(answer.headers['retry-after']).toBe('1');
 });
+
+test('a level that the topology does not have is refused with the nearest one, wherever it is named', async () => {
+  const group = (name: string, more: object) => ({ name, command: ['a'], ...more });
+  const answer = await submit({
+    name: 'x',
+    topology: { level: 'racks', mode: 'required' },
+    groups: [
+      group('one', { topology: { level: 'node', mode: 'required' } }),
+      group('two', { near: { group: 'one', level: 'zoen' } }),
+    ],
+  });
+  expect(answer.statusCode).toBe(422);
+  expect(answer.json().errors).toMatchObject([
+    {
+      path: '/topology/level',
+      message: expect.stringContaining('there is no level "racks" in the topology; did you mean "rack"?'),
+    },
+    { path: '/groups/1/near/level', message: expect.stringContaining('did you mean "zone"?') },
+  ]);
+});

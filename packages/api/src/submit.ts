@@ -26,6 +26,8 @@ export interface Refused {
   readonly code: ProblemCode;
   readonly detail: string;
   readonly errors?: readonly FieldProblem[];
+  /** What it names may have been created a moment ago, on another server. */
+  readonly mayBeStale?: true;
 }
 
 export type Checked =
@@ -58,15 +60,36 @@ export function checkSpec(
   if (!sees(caller, spec.project) || !tenancy.hasProject(spec.project))
     return { ok: false, refused: unknownProject(spec.project) };
   if (!tierNamed(tenancy.policy, spec.tier)) return { ok: false, refused: unknownTier(spec.tier, tenancy) };
+  const unknown = unknownLevels(spec, tenancy.policy.topology.levels);
+  if (unknown.length > 0)
+    return { ok: false, refused: { ...fieldSummary(unknown), errors: unknown, mayBeStale: true } };
   if (spec.deadlineMs !== null && spec.deadlineMs <= nowMs)
     return { ok: false, refused: pastDeadline(spec.deadlineMs) };
   return parsed;
 }
 
+/** A place that the policy does not have could never be found, and what was meant is near. */
+function unknownLevels(spec: JobSpec, known: readonly string[]): FieldProblem[] {
+  const levels = [...known, 'node'];
+  const found: FieldProblem[] = [];
+  const look = (path: string, level: string | undefined): void => {
+    if (level === undefined || levels.includes(level)) return;
+    const near = nearest(level, levels);
+    const message = `there is no level "${level}" in the topology; ${near ? `did you mean "${near}"? ` : ''}levels are ${levels.join(', ')}`;
+    found.push({ code: 'invalid-field', path, message, value: shown(level) });
+  };
+  look('/topology/level', spec.topology?.level);
+  for (const [i, { demand }] of spec.groups.entries()) {
+    look(`/groups/${i}/topology/level`, demand.topology?.level);
+    look(`/groups/${i}/near/level`, demand.near?.level);
+  }
+  return found;
+}
+
 function unknownProject(project: string): Refused {
   const message = `there is no project "${clip(project)}" for this token`;
   const field = { code: 'invalid-field' as const, path: '/project', message, value: shown(project) };
-  return { code: 'unknown-project', detail: message, errors: [field] };
+  return { code: 'unknown-project', detail: message, errors: [field], mayBeStale: true };
 }
 
 function pastDeadline(deadlineMs: number): Refused {
@@ -81,7 +104,7 @@ function unknownTier(tier: string, { policy }: TenancyView): Refused {
   const near = nearest(tier, names);
   const message = `there is no tier "${tier}"; ${near ? `did you mean "${near}"? ` : ''}tiers are ${names.join(', ')}`;
   const field = { code: 'invalid-field' as const, path: '/tier', message, value: shown(tier) };
-  return { code: 'unknown-tier', detail: message, errors: [field] };
+  return { code: 'unknown-tier', detail: message, errors: [field], mayBeStale: true };
 }
 
 export interface SubmitParts {

@@ -16,6 +16,7 @@ import {
   type ProjectView,
   policySchema,
   type RunView,
+  type ScoreView,
   type SubmittedView,
   strikeCodes,
   type TaskView,
@@ -119,6 +120,7 @@ const taskSchema = view<TaskView>('Task', {
   node: text,
   nodeName: text,
   devices: z.array(whole),
+  deviceMilli: whole,
   cpuMilli: whole,
   memoryMib: whole,
   state: z.enum(['planned', 'accepted', 'running', 'ended']),
@@ -138,6 +140,7 @@ const runSchema = view<RunView>('Run', {
   endedAt: time.nullable(),
   unknownSince: time.nullable(),
   result: result.nullable(),
+  checkpoint: z.object({ at: time, step: whole.nullable(), path: text.nullable() }).nullable(),
   tasks: z.array(taskSchema),
 });
 
@@ -249,6 +252,7 @@ export const nodeSchema = view<NodeView>('Node', {
   stateSince: time,
   stateReason: reason.nullable(),
   drain: z.object({ by: text, reason: text, since: time, quarantine: z.boolean() }).nullable(),
+  trust: z.number().min(0).max(1),
   strikes: z
     .object({
       count: whole,
@@ -385,6 +389,38 @@ export const ledgerSchema = view<Ledger>('Ledger', {
   ),
   loans: z.array(z.object({ key: text, from: text.nullable(), to: text, amount })),
   users: z.array(z.object({ project: text, user: text, key: text, use: amount, ceiling: amount.nullable() })),
+});
+const money = z.number().meta({ description: 'money' });
+export const scoreSchema = view<ScoreView>('Score', {
+  sequence: whole,
+  at: time,
+  workMs: whole.meta({ description: 'how long the work of a task is taken to last' }),
+  rows: z.array(
+    z.object({
+      group: text,
+      alternative: whole,
+      cluster: text,
+      pool: text,
+      capacity: text.nullable(),
+      models: z.array(text),
+      trustMilli: whole,
+      how: z.enum(['now', 'preempts', 'waits', 'unknown']),
+      waitMs: whole,
+      victims: whole,
+      price: money,
+      speed: money,
+      preference: money,
+      trust: money,
+      fragmentation: money,
+      waiting: money,
+      preemption: money,
+      transfer: money,
+      total: money.meta({ description: 'the hourly terms over the work of one task, and the others' }),
+      nodes: whole,
+      tasksFit: whole,
+      chosen: whole.meta({ description: 'tasks that would go there if the job were next' }),
+    }),
+  ),
 });
 export const usageSchema = view<UsageView>('Usage', {
   from: time,

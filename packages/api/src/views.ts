@@ -85,6 +85,11 @@ export function runView(row: RunRow, spec: JobSpec): RunView {
     endedAt: state.state === 'ended' ? time(state.endedMs) : null,
     unknownSince: state.state === 'unknown' ? time(state.sinceMs) : null,
     result: state.state === 'ended' ? state.result : null,
+    checkpoint: row.checkpoint && {
+      at: time(row.checkpoint.atMs),
+      step: row.checkpoint.step,
+      path: row.checkpoint.path,
+    },
     tasks: row.tasks.map((task) => taskView(task, spec)),
   };
 }
@@ -96,6 +101,7 @@ function taskView({ placement, nodeName, state }: TaskRow, spec: JobSpec): TaskV
     node: placement.node,
     nodeName,
     devices: placement.devices,
+    deviceMilli: placement.deviceMilli,
     cpuMilli: placement.cpuMilli,
     memoryMib: placement.memoryMib,
     state: state.state,
@@ -123,6 +129,7 @@ export function nodeView(row: NodeRow): NodeView {
           quarantine: drain.quarantine === true,
         }
       : null,
+    trust: row.trustMilli / 1000,
     strikes: strikes
       ? {
           count: strikes.count,

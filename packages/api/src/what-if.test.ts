@@ -81,8 +81,29 @@ test('the loss of a node stops what runs there, and its job waits again', async 
 test('a policy and a quota are asked about as they are written, with their mistakes told', async () => {
   expect(await ask(admin, { policy: {} })).toMatchObject({ settled: true });
   expect(await ask(admin, { quota: { project: 'a', ceiling: { gpu: 1 } } })).toMatchObject({ settled: true });
-  const wrong = await world.ask('POST', '/v1/whatif', { token: admin, body: { policy: { tiers: 1 } } });
-  expect(wrong.statusCode).toBe(422);
+  const errors = async (body: object): Promise<string[]> => {
+    const wrong = await world.ask('POST', '/v1/whatif', { token: admin, body });
+    expect(wrong.statusCode).toBe(422);
+    return wrong
+      .json<{ errors: { path: string; message: string }[] }>()
+      .errors.map(({ path, message }) => `${path}: ${message}`);
+  };
+  expect(await errors({ policy: { tiers: 1 } })).toMatchObject([expect.stringMatching(/^\/tiers: /)]);
+  expect(await errors({ quota: { project: 'aa', ceiling: { gpu: 1 } } })).toEqual([
+    '/quota/project: there is no project "aa"; did you mean "a"?',
+  ]);
+  expect(
+    await errors({ quota: { project: 'a', guaranteed: { gpus: 1 }, ceiling: { 'gpu/H10': 1 } } }),
+  ).toEqual([
+    '/quota/guaranteed/gpus: no node has "gpus"; did you mean "gpu"?',
+    '/quota/ceiling/gpu~1H10: no node has "gpu/H10"; did you mean "gpu/H100"?',
+  ]);
+  expect(await errors({ quota: { project: 'a', ceiling: { licences: 1 } } })).toEqual([
+    '/quota/ceiling/licences: no node has "licences"; there are cpu, memory, gpu, tpu',
+  ]);
+  expect(await errors({ policy: { quotas: [{ project: 'x' }, { project: 'a', weight: 2 }] } })).toEqual([
+    '/quotas/0/project: there is no project "x"; did you mean "a"?',
+  ]);
 });
 
 test('exactly one thing is asked, about nodes that exist, by those who may', async () => {

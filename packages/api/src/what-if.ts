@@ -9,6 +9,7 @@ import {
   type JobId,
   jobDemand,
   type NodeId,
+  type Policy,
   parsePolicy,
   policyDocument,
   verdictText,
@@ -22,6 +23,7 @@ import * as z from 'zod';
 import { type Caller, hasRole, sees } from './auth.ts';
 import type { Api } from './deps.ts';
 import { checkedSpec } from './jobs.ts';
+import { checkNames, checkQuota } from './policy-names.ts';
 import { fieldRefusal, notFound, refuse } from './problem.ts';
 import { route } from './route.ts';
 import { time } from './views.ts';
@@ -73,6 +75,9 @@ export const whatIfSchema = z.object({
   preempts: list,
   spares: list,
   verdicts: list,
+  cost: z.object({ lostMicro: count, sparedMicro: count, hourMicro: z.int() }).meta({
+    description: 'lost and spared work, and what all that runs costs more an hour, in millionths of money',
+  }),
 });
 
 export const whatIf = route({
@@ -131,10 +136,15 @@ async function fleetQuestion(api: Api, asked: Asked): Promise<WhatIfQuestion> {
     const [like] = await nodeIds(api, [asked.addNodes.like]);
     return { kind: 'add', like: like as NodeId, count: asked.addNodes.count };
   }
-  const written = asked.policy ?? (await editedPolicy(api, asked.quota!));
-  const parsed = parsePolicy(written);
+  return { kind: 'policy', policy: await wantedPolicy(api, asked) };
+}
+
+async function wantedPolicy(api: Api, { policy, quota }: Asked): Promise<Policy> {
+  const parsed = parsePolicy(policy ?? (await editedPolicy(api, quota!)));
   if (!parsed.ok) throw fieldRefusal(parsed.problems);
-  return { kind: 'policy', policy: parsed.policy };
+  if (policy) await checkNames(api, parsed.policy);
+  else await checkQuota(api, parsed.policy, quota!);
+  return parsed.policy;
 }
 
 async function editedPolicy(
@@ -203,9 +213,10 @@ async function viewOf(
     beforeText: verdict.before && verdictText(verdict.before),
     afterText: verdict.after && verdictText(verdict.after),
   }));
-  const { sequence, cycles, settled } = answer;
+  const { sequence, cycles, settled, cost } = answer;
   return {
     sequence,
+    cost,
     at: time(answer.nowMs),
     cycles,
     settled,

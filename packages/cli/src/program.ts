@@ -18,6 +18,7 @@ import { psCommand } from './commands/ps.ts';
 import { quotaCommand } from './commands/quota.ts';
 import { replayCommand } from './commands/replay.ts';
 import { runCommand } from './commands/run.ts';
+import { scoreCommand } from './commands/score.ts';
 import { showCommand } from './commands/show.ts';
 import { submitCommand } from './commands/submit.ts';
 import { thawCommand } from './commands/thaw.ts';
@@ -55,7 +56,7 @@ const groups: readonly ExtraCommands[] = [
   },
   { heading: 'Fleet', commands: [nodesCommand, drainCommand, undrainCommand, thawCommand, eventsCommand] },
   { heading: 'Policy', commands: [policyCommand, quotaCommand, usageCommand] },
-  { heading: 'Questions', commands: [whatifCommand, replayCommand] },
+  { heading: 'Questions', commands: [scoreCommand, whatifCommand, replayCommand] },
   {
     heading: 'Access',
     commands: [loginCommand, profilesCommand, whoamiCommand, projectsCommand, tokensCommand],

@@ -1,6 +1,7 @@
-import type { JobId, ReplayReport, RunId, WhatIfView } from '@muster/model';
+import type { JobId, ReplayReport, RunId, ScoreRow, ScoreView, WhatIfView } from '@muster/model';
 import { expect, test } from 'vitest';
 import { testBench } from './testing/bench.ts';
+import { jobId } from './testing/sample-views.ts';
 
 const bench = testBench();
 const none = { count: 0, items: [] };
@@ -16,6 +17,7 @@ const nothing: WhatIfView = {
   preempts: none,
   spares: none,
   verdicts: none,
+  cost: { lostMicro: 0, sparedMicro: 0, hourMicro: 0 },
 };
 const [one, two] = ['job_1', 'job_2'] as JobId[];
 const ours = { project: 'ours', name: 'train' };
@@ -35,12 +37,35 @@ test('a what-if tells who is stopped, preempted, started and kept waiting, and c
     ...nothing,
     settled: false,
     cycles: 100,
-    stops: { count: 1, items: [{ ...ours, job: one!, run: 'run_1' as RunId, requeued: true }] },
+    stops: {
+      count: 1,
+      items: [
+        {
+          ...ours,
+          job: one!,
+          run: 'run_1' as RunId,
+          requeued: true,
+          lostMs: 5_400_000,
+          lostMicro: 12_000_000,
+        },
+      ],
+    },
     preempts: {
       count: 1,
-      items: [{ ...ours, job: two!, run: 'run_2' as RunId, by: null, right: 'reclaim' }],
+      items: [
+        {
+          ...ours,
+          job: two!,
+          run: 'run_2' as RunId,
+          by: null,
+          right: 'reclaim',
+          lostMs: 60_000,
+          lostMicro: 133_333,
+        },
+      ],
     },
-    starts: { count: 3, items: [{ ...ours, job: one!, nodes: ['a', 'b'] }] },
+    starts: { count: 3, items: [{ ...ours, job: one!, nodes: ['a', 'b'], hourMicro: 16_000_000 }] },
+    cost: { lostMicro: 12_133_333, sparedMicro: 0, hourMicro: -4_000_000 },
     startsNot: { count: 2, items: [] },
     verdicts: {
       count: 1,
@@ -73,6 +98,9 @@ test('a what-if tells who is stopped, preempted, started and kept waiting, and c
   for (const text of [
     '1 job is stopped by it',
     'waits again',
+    '1h30m     12',
+    'lost work worth 12.133',
+    '4 an hour less for what runs',
     '1 job is preempted',
     'another project',
     '3 jobs start; 2 of them not shown',
@@ -128,6 +156,7 @@ test('a replay that does not ends with 1 and shows the first difference and anot
     recordedVersion: '1',
     recordedHash: 'a',
     hash: 'b',
+    words: ['train (job_1) started on a, and would start on b'],
     recorded: ['start run_1 on a [0]'],
     replayed: ['start run_1 on b [0]'],
     recordedVerdictsKnown: false,
@@ -138,6 +167,7 @@ test('a replay that does not ends with 1 and shows the first difference and anot
   for (const text of [
     '29 come out as they were recorded, 1 does not',
     'made by engine version 1; this server has 2',
+    'train (job_1) started on a, and would start on b',
     'The first is decision 4, made at event 40',
     '  - start run_1 on a [0]',
     '  + start run_1 on b [0]',
@@ -148,7 +178,7 @@ test('a replay that does not ends with 1 and shows the first difference and anot
 
 test.each([
   [['replay', '--since', 'soon'], '--since must be a time such as 30m or 2h, not "soon"'],
-  [['replay', '--count'], '--count needs --policy'],
+  [['replay', '--count'], '--count needs --policy or --policy-version'],
   [['replay', '--from', '1', '--since', '1h'], 'give --from or --since, not both'],
   [['whatif', 'quota', 'ours'], 'say what would change: gpu=16, --ceiling gpu=32 or --weight 2'],
   [['whatif', 'quota', 'ours', 'gpu'], '"gpu" is not an amount; write it as gpu=16'],
@@ -156,4 +186,59 @@ test.each([
 ])('%j ends with 2 and one line', async (args, line) => {
   bench.logIn();
   expect(await bench.user.run(args)).toEqual({ code: 2, stdout: '', stderr: `muster: ${line}\n` });
+});
+
+const place: ScoreRow = {
+  group: 'main',
+  alternative: 0,
+  cluster: 'main',
+  pool: 'new',
+  capacity: 'spot',
+  models: ['H100'],
+  trustMilli: 1000,
+  how: 'now',
+  waitMs: 0,
+  victims: 0,
+  price: 8,
+  speed: 0,
+  preference: 0.1,
+  trust: 0,
+  fragmentation: 0,
+  waiting: 0,
+  preemption: 0,
+  transfer: 0,
+  total: 16.2,
+  nodes: 2,
+  tasksFit: 3,
+  chosen: 1,
+};
+
+test('a score shows every term, marks what is chosen, and says how the others would start', async () => {
+  bench.logIn();
+  const score: ScoreView = {
+    sequence: 3,
+    at: '2026-01-01T00:00:00.000Z',
+    workMs: 7_200_000,
+    rows: [
+      place,
+      { ...place, pool: 'old', how: 'preempts', victims: 2, preemption: 1.5, chosen: 0 },
+      { ...place, pool: 'full', how: 'waits', waitMs: 5_400_000, waiting: 12, chosen: 0 },
+    ],
+  };
+  bench.server.on(`GET /v1/jobs/${jobId('a')}/score`, { json: score });
+  const { stdout } = await bench.user.run(['score', jobId('a')]);
+  const lines = stdout.split('\n').map((line) => line.split(/ {2,}/).join('|'));
+  expect(lines[0]).toBe("What 2h of one task's work costs; (h) is for an hour of it:");
+  expect(lines[1]).toContain(
+    'PRICE(h)|SPEED(h)|PREFER(h)|TRUST(h)|FRAGMENT(h)|WAITING|PREEMPTION|TRANSFER|TOTAL',
+  );
+  expect(lines[2]).toMatch(/^\*.*new.*now.*16\.2.*3 on 2$/);
+  expect(lines[3]).toMatch(/old.*stops 2.*1\.5/);
+  expect(lines[4]).toMatch(/full.*in 1h30m.*12/);
+});
+
+test('a score is asked of a job or of a file', async () => {
+  bench.logIn();
+  const { code, stderr } = await bench.user.run(['score']);
+  expect([code, stderr]).toEqual([2, 'muster: name a job, or give a file with -f; one of the two\n']);
 });

@@ -197,6 +197,7 @@ test('show tells where every task runs and what it came to', async () => {
     endedAt: null,
     unknownSince: null,
     result: null,
+    checkpoint: null,
     tasks: [task],
   };
   bench.server.on(`GET /v1/jobs/${jobId('a')}`, { json: jobDetail({ runs: [run], run: run.id }) });
@@ -378,7 +379,7 @@ test('completion knows commands, flags, choices and what the server has', async 
   expect(await words('ps', '--st')).toEqual(['--state']);
   expect(await words('ps', '-o', '')).toEqual(['table', 'wide', 'json', 'yaml']);
   expect(await words('logs', 'job_')).toEqual([jobId('a')]);
-  expect(await words('nodes', '')).toEqual(['lost', 'remove', 'token', 'gpu-1']);
+  expect(await words('nodes', '')).toEqual(['trust', 'lost', 'remove', 'token', 'gpu-1']);
   expect(await words('profiles', 'use', '')).toEqual(['default']);
   expect(await words('run', '--', 'py')).toEqual([]);
   for (const shell of ['bash', 'zsh', 'fish'])

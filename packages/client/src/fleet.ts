@@ -37,6 +37,8 @@ export function nodesApi(transport: Transport) {
     get: (idOrName: string): Promise<NodeView> => transport.json({ path: at(idOrName) }),
     drain: (idOrName: string, reason: string) => post(at(idOrName, '/drain'), { reason }),
     undrain: (idOrName: string) => post(at(idOrName, '/undrain')),
+    /** From 0 to 1: how far work on it is trusted to come to its end. */
+    trust: (idOrName: string, trust: number) => post(at(idOrName, '/trust'), { trust }),
     /** The operator's word that the machine is gone: proof of end for everything on it. */
     declareLost: (idOrName: string) => post(at(idOrName, '/declare-lost')),
     remove: (idOrName: string): Promise<NodeView> => transport.json({ method: 'DELETE', path: at(idOrName) }),

@@ -1,5 +1,13 @@
 // Questions about what would be and what was: nothing is changed by them.
-import type { PolicyInput, ReplayProgress, ReplayReport, WhatIfView } from '@muster/model';
+import type {
+  JobId,
+  JobSpecInput,
+  PolicyInput,
+  ReplayProgress,
+  ReplayReport,
+  ScoreView,
+  WhatIfView,
+} from '@muster/model';
 import { MusterError } from './errors.ts';
 import { stream } from './stream.ts';
 import type { Transport } from './transport.ts';
@@ -33,6 +41,7 @@ export interface ReplayInput {
   readonly sinceMs?: number | undefined;
   readonly to?: number | undefined;
   readonly policy?: unknown;
+  readonly policyVersion?: number | undefined;
   readonly count?: boolean | undefined;
   readonly limit?: number | undefined;
 }
@@ -49,6 +58,11 @@ export function questionsApi(transport: Transport) {
         timeoutMs: 120_000,
         ...call,
       }),
+    /** Where the tasks of a job could go, and what each place costs: of one that was submitted, or of a spec. */
+    score: (asked: { readonly job: JobId } | { readonly spec: JobSpecInput }): Promise<ScoreView> =>
+      'job' in asked
+        ? transport.json({ path: `/v1/jobs/${encodeURIComponent(asked.job)}/score` })
+        : transport.json({ method: 'POST', path: '/v1/score', body: asked.spec, repeatable: true }),
     /** Makes logged decisions again, and compares. */
     async replay(
       asked: ReplayInput,

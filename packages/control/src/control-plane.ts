@@ -17,6 +17,8 @@ export interface ControlPlane {
   ledger(atLeast: number): Promise<Ledger>;
   /** What a change would do, asked of a second engine at a sequence of at least `atLeast`; changes nothing. */
   readonly whatIf: Questions['whatIf'];
+  /** Where the tasks of a request could go, and what each place costs. */
+  readonly score: Questions['score'];
   /** Makes logged decisions again, and compares. */
   readonly replay: Questions['replay'];
   readonly agents: AgentConnections;

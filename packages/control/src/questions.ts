@@ -1,9 +1,16 @@
 // The second engine: it answers what would be (`whatif`) and what was (`replay`), and writes the snapshots a replay starts from.
 // In production it lives in a worker thread of its own, so that neither the API nor a decision waits for a question. Its engine
 // is loaded from rows when the first question comes, fed while questions come, and dropped when none do.
-import type { Engine, LoadEngine } from '@muster/engine';
+import type { Engine, JobRequest, LoadEngine } from '@muster/engine';
 import { encodeRows } from '@muster/engine';
-import type { ReplayProgress, ReplayReport, ReplayRequest, WhatIf, WhatIfQuestion } from '@muster/model';
+import type {
+  ReplayProgress,
+  ReplayReport,
+  ReplayRequest,
+  Score,
+  WhatIf,
+  WhatIfQuestion,
+} from '@muster/model';
 import type { SnapshotRow, Store } from '@muster/store';
 import { catchUp, LogGap } from './cycle.ts';
 import { replay } from './replay.ts';
@@ -19,6 +26,8 @@ export interface QuestionsDeps {
 export interface Questions {
   /** At a sequence of at least `atLeast`. */
   whatIf(question: WhatIfQuestion, atLeast: number): Promise<WhatIf>;
+  /** Where the tasks of a request could go, and what each place costs; `known` when a job that waits asks for just this. */
+  score(request: JobRequest, known: boolean): Promise<Score>;
   /** Ends early, with an error, once `signal` says so. */
   replay(
     request: ReplayRequest,
@@ -67,6 +76,7 @@ export function createQuestions({ world, store, load }: QuestionsDeps): Question
       if (answer.sequence < atLeast) world.log.warn({ atLeast }, 'a what-if was asked about a future event');
       return answer;
     },
+    score: async (request, known) => (await fed()).score(request, known, await store.nowMs()),
     replay: (request, progress, signal) =>
       replay({ store, load, progress, cancelled: () => signal.aborted }, request),
     async snapshot(epoch, bytesMax) {

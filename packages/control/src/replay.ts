@@ -27,6 +27,7 @@ import {
   type ReplayRequest,
 } from '@muster/model';
 import type { Store } from '@muster/store';
+import { type Names, planDifferences } from './plan-differences.ts';
 import { committedLine, planLines } from './plan-lines.ts';
 
 export interface ReplayDeps {
@@ -54,7 +55,10 @@ export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<
   const { store } = deps;
   const start = await findStart(store, request);
   const rows = await readSnapshot(store, start.snapshot);
-  const names = new Map<NodeId, string>(rows.nodes.map(({ node, name }) => [node, name]));
+  const names: Names = {
+    nodes: new Map(rows.nodes.map(({ node, name }) => [node, name])),
+    jobs: new Map(rows.jobs.map(({ job, name }) => [job, name])),
+  };
   const recorded = deps.load(rows);
   const other = request.policy === null ? null : deps.load({ ...rows, policy: request.policy });
   const toSequence = request.toSequence ?? (await store.head()).sequence;
@@ -93,7 +97,7 @@ export async function replay(deps: ReplayDeps, request: ReplayRequest): Promise<
     };
     deps.progress({ decisions: report.decisions, sequence, toSequence });
     if (same) continue;
-    divergence ??= await diverged(store, decision, { plan, otherPlan, made }, (id) => names.get(id) ?? id);
+    divergence ??= await diverged(store, decision, { plan, otherPlan, made }, names);
     if (!request.count || !made) break;
   }
   return {
@@ -116,12 +120,12 @@ async function findStart(store: ReplayDeps['store'], request: ReplayRequest): Pr
   if (!oldest)
     throw new OperationalError(
       'not-found',
-      'there is no snapshot yet to replay from; the leader writes one soon',
+      'there is nothing to replay yet: the leader writes the first snapshot within a minute of its start, and what is decided after it can be made again',
     );
   const fromSequence = Math.max(request.fromSequence ?? 0, oldest.sequence);
   const query = { after: 0, fromSequence, fromMs: request.fromMs ?? 0, limit: 1 };
   const [first] = await store.decisions(query);
-  if (!first) throw new OperationalError('not-found', 'no decision was logged in that time');
+  if (!first) throw new OperationalError('not-found', nothingDecided(request));
   const life = await store.lifeAt(first.sequence);
   if (life && life.id <= first.id && beganAt(life) >= oldest.sequence) return from(snapshots, life, first);
   // The life began before the oldest snapshot: the next one that did not is the first that can be made again.
@@ -132,6 +136,12 @@ async function findStart(store: ReplayDeps['store'], request: ReplayRequest): Pr
     'not-found',
     'no decision of that time can be made again: the snapshots are younger',
   );
+}
+
+function nothingDecided({ fromSequence, fromMs }: ReplayRequest): string {
+  const when =
+    fromSequence !== null ? ` at event ${fromSequence} or later` : fromMs !== null ? ' in that time' : '';
+  return `there is nothing to replay: nothing was decided${when} since the first snapshot`;
 }
 
 function from(snapshots: readonly { readonly sequence: number }[], life: Decision, first: Decision): Start {
@@ -165,7 +175,7 @@ async function decideBoth(
   other: Engine | null,
   decision: Decision,
   policy: Policy | null,
-  names: Map<NodeId, string>,
+  names: Names,
 ): Promise<[Plan, Plan | null]> {
   const one = decideAgain(recorded, decision);
   const two = other && decideAgain(other, decision);
@@ -173,8 +183,10 @@ async function decideBoth(
   let otherStep = two?.next() ?? null;
   while (!step.done) {
     const events = await eventsBetween(store, recorded.sequence, step.value);
-    for (const { body } of events)
-      if (body.kind === 'node.joined' || body.kind === 'node.changed') names.set(body.node, body.name);
+    for (const { body } of events) {
+      if (body.kind === 'node.joined' || body.kind === 'node.changed') names.nodes.set(body.node, body.name);
+      if (body.kind === 'job.submitted') names.jobs.set(body.job, body.name);
+    }
     step = one.next(events);
     otherStep = two?.next(policy ? events.map((event) => underPolicy(event, policy)) : events) ?? null;
   }
@@ -205,8 +217,9 @@ async function diverged(
   store: ReplayDeps['store'],
   decision: Decision,
   { plan, otherPlan, made }: { plan: Plan; otherPlan: Plan | null; made: boolean },
-  nameOf: (node: NodeId) => string,
+  names: Names,
 ): Promise<Divergence> {
+  const nameOf = (node: NodeId): string => names.nodes.get(node) ?? node;
   const replayed = made && otherPlan ? otherPlan : plan;
   const was = made ? planLines(plan, nameOf) : await committedLines(store, decision, nameOf);
   const is = planLines(replayed, nameOf);
@@ -218,6 +231,7 @@ async function diverged(
     recordedVersion: version,
     recordedHash: hash,
     hash: hashAs(replayed, decision),
+    words: made && otherPlan ? planDifferences(plan, otherPlan, names) : [],
     recorded: onlyIn(was, is),
     replayed: onlyIn(made ? is : is.slice(0, replayed.units.length), was),
     recordedVerdictsKnown: made,

@@ -199,6 +199,9 @@ function changeNode(fleet: Fleet, body: NodeBody): void {
     case 'node.undrained':
       fleet.setDrain(body.node, null);
       break;
+    case 'node.trusted':
+      fleet.put({ ...fleet.facts[fleet.slotOf(body.node)]!, trustMilli: body.trustMilli });
+      break;
   }
 }
 

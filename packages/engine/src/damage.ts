@@ -16,10 +16,13 @@ export function hourlyRate(
   return Math.floor((rate / 1000) * priceMilli);
 }
 
-/** Hours and the rest apart, so that a large gang over a long time stays below 2^53. */
 export function damage(rate: number, savedMs: number, nowMs: number): number {
-  if (savedMs < 0 || nowMs <= savedMs) return 0;
-  const lostS = Math.floor((nowMs - savedMs) / 1000);
-  const rest = lostS % hourS;
-  return rate * ((lostS - rest) / hourS) + Math.floor((rate * rest) / hourS);
+  return savedMs < 0 || nowMs <= savedMs ? 0 : overTime(rate, nowMs - savedMs);
+}
+
+/** What something that costs so much an hour costs in a time. Hours and the rest apart, so that a large gang stays below 2^53. */
+export function overTime(rate: number, ms: number): number {
+  const seconds = Math.floor(ms / 1000);
+  const rest = seconds % hourS;
+  return rate * ((seconds - rest) / hourS) + Math.floor((rate * rest) / hourS);
 }

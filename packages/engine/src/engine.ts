@@ -10,10 +10,10 @@ import type {
   Ledger,
   LogEvent,
   Plan,
+  Score,
   Verdict,
   WhatIf,
 } from '@muster/model';
-import type { ScoreRow } from './score.ts';
 
 export interface Engine {
   /** The last event applied. */
@@ -29,8 +29,9 @@ export interface Engine {
   verdict(job: JobId, nowMs: number): Verdict | null;
   /** What a job like this would be told if it were submitted now; changes nothing. */
   consider(request: JobRequest, nowMs: number): Explanation;
-  /** Every kind of place where a request could run, with the terms of its score, best first; changes nothing. */
-  score(demand: JobDemand): ScoreRow[];
+  /** Every kind of place where a request could run, with the terms of its score, best first; changes nothing. `known`: a
+   * job that is not over asks for just this, so that it is not counted twice. */
+  score(request: JobRequest, known: boolean, nowMs: number): Score;
   /** What these events would change in what is decided next; changes nothing. Bounded in cycles, not in time. */
   whatIf(changes: readonly EventBody[], nowMs: number, cyclesMax: number): WhatIf;
   /** Every project's guarantee, ceiling, use and share by resource, and who lent what to whom. */

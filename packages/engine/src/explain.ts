@@ -28,6 +28,7 @@ import { roomReport } from './room-report.ts';
 import { Steps, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
 import { supposeTrying } from './suppose.ts';
+import { supposed } from './supposed-job.ts';
 import { fitsNow, whyNot } from './verdict.ts';
 
 /** Steps for changes of the job and of ceilings, and for ends of runs: together a few dozen milliseconds. */
@@ -158,18 +159,13 @@ function together(over: readonly OverCeiling[], noRoom: Verdict | null): Verdict
   return quota;
 }
 
-const considered = 'job_considered' as JobId;
-
 /** Puts such a job in line, looks, and takes it out again. */
 export function consider(state: State, request: JobRequest, nowMs: number): Explanation {
-  const { jobs, queue } = state;
   bringUp(state, nowMs);
-  const job = jobs.add(considered, state.sequence + 1, state.clockMs);
-  queue.enter(job, factsOf(request), request.demand);
-  queue.queue(job, state.clockMs);
-  const explanation = whole(state, job, whyWaits(state, job));
-  queue.leave(job);
-  return explanation;
+  return supposed(state, factsOf(request), request.demand, (job) => {
+    state.queue.queue(job, state.clockMs);
+    return whole(state, job, whyWaits(state, job));
+  });
 }
 
 function placedOn(fleet: Fleet, placement: Placement): Verdict {

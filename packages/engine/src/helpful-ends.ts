@@ -22,7 +22,7 @@ import { fitsNow } from './verdict.ts';
 const listedMax = 5;
 /** Of very many runs only so many are looked at, the soonest. */
 const triedMax = 1024;
-const never = Number.MAX_SAFE_INTEGER;
+export const never = Number.MAX_SAFE_INTEGER;
 
 interface Known {
   readonly run: LiveRun;
@@ -121,7 +121,7 @@ function soonestEnds(state: State, could: (run: number) => boolean): { soonest: 
   for (let slot = 0; slot < live.length; slot++) {
     const run = live[slot];
     if (!run || !could(slot)) continue;
-    soonest.push({ run, endMs: endOf(state, slot, run) });
+    soonest.push({ run, endMs: expectedEndMs(state, slot, run) });
     if (soonest.length < 2 * triedMax) continue;
     soonest.sort(compareEnds).length = triedMax;
     left = true;
@@ -138,7 +138,8 @@ function compareEnds(a: Known, b: Known): number {
   return a.endMs - b.endMs || compareText(a.run.run, b.run.run);
 }
 
-function endOf({ queue, policy, table }: State, slot: number, { startedMs }: LiveRun): number {
+/** By its time limit or its tier's default; `never` before it has started. */
+export function expectedEndMs({ queue, policy, table }: State, slot: number, { startedMs }: LiveRun): number {
   if (startedMs === null) return never;
   const { durationMs, tier } = queue.entryOf(table.job[slot]!).facts;
   const lengthMs = durationMs ?? tierNamed(policy, tier)?.durationMs;

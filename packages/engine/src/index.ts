@@ -2,6 +2,5 @@ export * from './engine.ts';
 export { loadEngine } from './load.ts';
 export { planHash } from './make-plan.ts';
 export { decideAgain, type ReplayInput } from './replay.ts';
-export type { ScoreRow, ScoreTerms } from './score.ts';
 export { encodeRows, RowsReader } from './snapshot.ts';
 export { engineVersion } from './version.ts';

@@ -2,11 +2,11 @@
 import type {
   EngineRows,
   Explanation,
-  JobDemand,
   JobId,
   Ledger,
   LogEvent,
   Plan,
+  Score,
   Verdict,
   WhatIf,
 } from '@muster/model';
@@ -18,7 +18,7 @@ import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
 import { ledger } from './quota-ledger.ts';
 import { rowsOf } from './rows.ts';
-import { type ScoreRow, scoreTable } from './score.ts';
+import { scoreOf } from './score.ts';
 import { copyState, emptyState, forget, holdClaim, runUses, type State, startRun } from './state.ts';
 import { stateHash } from './state-hash.ts';
 import { whatIf } from './what-if.ts';
@@ -71,7 +71,7 @@ function engineOf(state: State): Engine {
     decide: (nowMs: number): Plan => decide(state, nowMs),
     explain: (job: JobId, nowMs: number): Explanation | null => explain(state, job, nowMs),
     verdict: (job: JobId, nowMs: number): Verdict | null => verdictOf(state, job, nowMs),
-    score: (demand: JobDemand): ScoreRow[] => scoreTable(state, demand),
+    score: (request, known, nowMs): Score => scoreOf(state, request, known, nowMs),
     consider: (request: JobRequest, nowMs: number): Explanation => consider(state, request, nowMs),
     whatIf: (changes, nowMs, cyclesMax): WhatIf => whatIf(state, changes, nowMs, cyclesMax),
     ledger: (nowMs: number): Ledger => ledger(state, nowMs),

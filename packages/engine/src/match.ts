@@ -86,7 +86,7 @@ export function matchClass(
   const unmet = (rule: Constraint): boolean =>
     !classes.isFine(rule.label) && !satisfies(labelOf(cls, rule.label), rule);
   const cost = classCost(demand, group, accelerator, cls, such, cpuMilli, classes.prices, unmet);
-  const score = cost.price + cost.preference + cost.trust;
+  const score = cost.price + cost.speed + cost.preference + cost.trust;
   return { classId: cls.id, cpuMilli, memoryMib, count, milli, mask, devices, tasksMax, needs, cost, score };
 }
 

@@ -12,9 +12,11 @@ import {
 } from '@muster/model';
 import type { ClassDevice, NodeClass } from './classes.ts';
 
-/** The terms of a score that are known of a class; each is at least 0. */
+/** The terms of a score that are known of a class; their sum is at least 0. */
 export interface ClassCost {
   readonly price: number;
+  /** What the work costs more there because it takes longer than on the first alternative; below 0 when it is faster. */
+  readonly speed: number;
   /** Points of preferences that the class does not meet, in money. */
   readonly preference: number;
   /** What its nodes are expected to lose, because they are not fully trusted. */
@@ -41,12 +43,14 @@ export function classCost(
   }
   if (!accelerator || group.cpuMilli !== null)
     rate += (BigInt(coreHourMicro(prices, cls)) * BigInt(cpuMilli)) / 1000n;
-  const price = capped((rate * 1000n) / BigInt(accelerator?.speedMilli ?? 1000));
+  const work = capped((rate * 1000n) / BigInt(accelerator?.speedMilli ?? 1000));
+  const price = capped(rate);
   const points = demand.preferences.reduce((sum, rule) => sum + (unmet(rule) ? rule.weight : 0), 0);
   return {
     price,
+    speed: work - price,
     preference: capped(BigInt(points) * BigInt(prices.preferenceMicro)),
-    trust: Math.floor((price * (wholeDevice - cls.trustMilli)) / wholeDevice),
+    trust: Math.floor((work * (wholeDevice - cls.trustMilli)) / wholeDevice),
   };
 }
 

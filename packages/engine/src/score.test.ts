@@ -1,8 +1,8 @@
-import { defaultPolicy, type JobDemand, type NodeFacts, type Prices } from '@muster/model';
+import { defaultPolicy, type JobDemand, type NodeFacts, type Prices, type Score } from '@muster/model';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { loadEngine, loadState } from './load.ts';
-import { scoreTable } from './score.ts';
-import { demand, devices, gpus, group, job, node, oneTask } from './testing/builders.ts';
+import { loadEngine } from './load.ts';
+import { demand, devices, gpus, group, job, node, nodeId, oneTask } from './testing/builders.ts';
 import { starts } from './testing/plan-text.ts';
 import { World } from './testing/world.ts';
 
@@ -88,23 +88,146 @@ test('a node that is trusted less costs more', () => {
   expect(nodesOf(worldOf([{ ...node('a'), trustMilli: 900 }, node('b')]), oneTask(1))).toEqual(['b']);
 });
 
-test('the table shows every kind of place with its terms, best first', () => {
-  const asked = demand(group([gpus(8, 'H100'), { ...gpus(16, 'A100'), speedMilli: 450 }]), {
-    preferences: [{ label: 'pool', op: 'in', values: ['old'], weight: 10 }],
+const hour = 3_600_000;
+
+/** What an hour of the job's work costs in every kind of place. */
+function tableOf(world: World, asked: JobDemand, tier = 'spot', known = false): Score {
+  const request = { ...job(99, asked, { tier, durationMs: hour }) };
+  const hash = world.engine.stateHash();
+  const score = world.engine.score(request, known, world.nowMs);
+  expect(world.engine.stateHash(), 'asking changes nothing').toBe(hash);
+  return score;
+}
+
+describe('the table', () => {
+  test('shows every kind of place with its terms, what starts now first, then the cheapest', () => {
+    const asked = demand(group([gpus(8, 'H100'), { ...gpus(16, 'A100'), speedMilli: 450 }]), {
+      preferences: [{ label: 'pool', op: 'in', values: ['old'], weight: 10 }],
+    });
+    const world = worldOf([h100, a100, { ...node('g', { pool: 'new' }), trustMilli: 900 }]);
+    world.submit(job(1, oneTask(1, 'H100')));
+    world.cycle();
+    const { rows } = tableOf(world, asked);
+    expect(
+      rows.map(({ pool, alternative, price, speed, preference, trust, total, how, chosen }) =>
+        [pool, alternative, price, speed, preference, trust, total, how, chosen].join(' '),
+      ),
+    ).toEqual([
+      `new 0 ${8 * money} 0 ${money / 10} ${0.8 * money} ${8.9 * money} now 1`,
+      `old 1 ${16 * money} 19555555 0 0 35555555 now 0`,
+      // Its run has not started, so that nobody knows when it ends.
+      `new 0 ${8 * money} 0 ${money / 10} 0 ${8.1 * money} unknown 0`,
+    ]);
   });
-  const world = worldOf([h100, a100, { ...node('g', { pool: 'new' }), trustMilli: 900 }]);
-  world.submit(job(1, oneTask(1, 'H100')));
-  world.cycle();
-  const rows = scoreTable(loadState(world.rows()), asked);
-  expect(
-    rows.map(({ pool, alternative, price, preference, trust, total, tasksFit }) =>
-      [pool, alternative, price, preference, trust, total, tasksFit].join(' '),
+
+  test('says of a full place how long it is waited for, or whose lost work it would cost, in money', () => {
+    const [cheap, dear] = [node('c', { pool: 'cheap' }), node('d', { pool: 'dear' })];
+    const rows = [{ match: { pool: 'dear' }, deviceHourMicro: 3 * money, coreHourMicro: null }];
+    const world = worldOf([cheap, dear], { rows });
+    const on = (pool: string) => [{ label: 'pool', op: 'in' as const, values: [pool] }];
+    // One that ends in two hours, and one that may be stopped and has half an hour to lose.
+    const first = demand(group([gpus(8)]), { constraints: on('cheap') });
+    const second = demand(group([gpus(8)]), { constraints: on('dear') });
+    world.submit(job(1, first, { durationMs: 2.5 * hour }));
+    world.submit(job(2, second, { tier: 'spot' }));
+    for (const { run } of world.cycle().units) world.running(run);
+    world.nowMs += hour / 2;
+    const table = tableOf(world, oneTask(4), 'standard');
+    expect(table).toMatchObject({ nowMs: world.nowMs, workMs: hour });
+    expect(table.rows).toMatchObject([
+      // Eight devices and 64 cores for half an hour, at the plain price (work is worth no more in a dear place) and its tier's.
+      {
+        pool: 'dear',
+        how: 'preempts',
+        victims: 1,
+        preemption: 1.728 * money,
+        waiting: 0,
+        total: 13.728 * money,
+      },
+      { pool: 'cheap', how: 'waits', waitMs: 2 * hour, waiting: 8 * money, preemption: 0, total: 12 * money },
+    ]);
+    expect(table.rows.every(({ chosen, transfer }) => chosen === 0 && transfer === 0)).toBe(true);
+  });
+
+  test('tells nodes of one pool apart by trust', () => {
+    const world = worldOf([node('a'), { ...node('b'), trustMilli: 500 }]);
+    world.submit(job(1, oneTask(8)));
+    for (const { run } of world.cycle().units) world.running(run);
+    expect(tableOf(world, oneTask(8)).rows).toMatchObject([
+      { trustMilli: 500, how: 'now', trust: 4 * money, chosen: 1, nodes: 1 },
+      { trustMilli: 1000, how: 'waits', trust: 0, chosen: 0, nodes: 1 },
+    ]);
+    world.trust(nodeId('b'), 1000);
+    expect(tableOf(world, oneTask(8)).rows).toMatchObject([{ trustMilli: 1000, how: 'now', nodes: 2 }]);
+    expect(world.rebuilt().stateHash()).toBe(world.engine.stateHash());
+  });
+
+  test('puts each group by itself, and says where all of them would go', () => {
+    const world = worldOf([h100, a100]);
+    const asked = demand([
+      group([gpus(8, 'H100')], { name: 'one' }),
+      group([gpus(1), gpus(1, 'A100')], { name: 'two', tasks: 2 }),
+    ]);
+    const { rows } = tableOf(world, asked);
+    expect(
+      rows.map(({ group: name, pool, alternative, chosen }) => [name, pool, alternative, chosen]),
+    ).toEqual([
+      ['one', 'new', 0, 1],
+      ['two', 'old', 0, 2],
+      ['two', 'new', 0, 0],
+      ['two', 'old', 1, 0],
+    ]);
+  });
+});
+
+test('the first row that starts now is where a single task is put, whatever it costs and prefers', () => {
+  const place = fc.record({
+    pool: fc.constantFrom('x', 'y', 'z'),
+    capacity: fc.constantFrom('spot', 'reserved'),
+    devices: fc.constantFrom(1, 2, 4),
+    model: fc.constantFrom('H100', 'A100'),
+    trustMilli: fc.constantFrom(1000, 900, 500),
+  });
+  const price = fc.record({ pool: fc.constantFrom('x', 'y', 'z'), micro: fc.nat(3 * money) });
+  const alternative = fc.record({
+    model: fc.constantFrom('H100', 'A100', null),
+    count: fc.integer({ min: 1, max: 4 }),
+    speedMilli: fc.constantFrom(1000, 450, 2000),
+  });
+  fc.assert(
+    fc.property(
+      fc.array(place, { minLength: 1, maxLength: 5 }),
+      fc.array(price, { maxLength: 3 }),
+      fc.array(alternative, { minLength: 1, maxLength: 2 }),
+      (places, prices, alternatives) => {
+        const nodes = places.map(({ pool, capacity, devices: n, model, trustMilli }, i) => ({
+          ...node(`n${i}`, { pool, labels: { capacity }, devices: devices(n, model) }),
+          trustMilli,
+        }));
+        const rows = prices.map(({ pool, micro }) => ({
+          match: { pool },
+          deviceHourMicro: micro,
+          coreHourMicro: null,
+        }));
+        const world = worldOf(nodes, { rows });
+        const asked = demand(
+          group(
+            alternatives.map(({ model, count, speedMilli }) => ({
+              ...gpus(count, model ?? undefined),
+              speedMilli,
+            })),
+          ),
+        );
+        const [best] = tableOf(world, asked).rows;
+        world.submit(job(1, asked));
+        const [unit] = starts(world.cycle());
+        expect(unit === undefined).toBe(best === undefined || best.how !== 'now');
+        if (!unit) return;
+        const found = nodes.find(({ node: id }) => id === unit.tasks[0]!.node)!;
+        expect(best).toMatchObject({ pool: found.pool, trustMilli: found.trustMilli, chosen: 1 });
+      },
     ),
-  ).toEqual([
-    `new 0 ${8 * money} ${money / 10} 0 ${8.1 * money} 0`,
-    `new 0 ${8 * money} ${money / 10} ${0.8 * money} ${8.9 * money} 1`,
-    `old 1 35555555 0 0 35555555 1`,
-  ]);
+  );
 });
 
 describe('fragmentation', () => {
@@ -125,8 +248,9 @@ describe('fragmentation', () => {
   test('is shown in the table', () => {
     const world = worldOf([node('x', { cpuMilli: 32_000, pool: 'x' })]);
     for (const [i, cores] of [4, 4, 8].entries()) world.submit(job(i + 1, asks(1, cores)), true);
-    const [row] = scoreTable(loadState(world.rows()), asks(1, 12));
-    // 8 devices and 32 cores, 16/3 cores a device: 2 devices are stranded, and with 12 cores gone 3.25 of the 7 left.
-    expect(row).toMatchObject({ price: 1.12 * money, fragmentation: 1.25 * money, total: 2.37 * money });
+    world.submit(job(9, asks(1, 12)), true);
+    const [row] = tableOf(world, asks(1, 12), 'spot', true).rows;
+    // 8 devices and 32 cores, 7 cores a device: 3.429 devices are stranded, and with 12 cores gone 4.143 of the 7 left.
+    expect(row).toMatchObject({ price: 1.12 * money, fragmentation: 714_000, total: 1_834_000 });
   });
 });

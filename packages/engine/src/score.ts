@@ -1,48 +1,76 @@
-// The choice as a table: every kind of place where a task of a request could run, with each term of its score in micro-money for
-// an hour of the task's work, the best first. What `place` does, made visible; the runners-up say what was passed over.
-import type { JobDemand } from '@muster/model';
+// The choice as a table: every kind of place where a task of a request could run, with each term of its score in micro-money,
+// the best first. What `place` does, made visible; the runners-up say what was passed over. What would have to happen before
+// the job starts in a place is tried, with the job allowed there only, and undone.
+import {
+  type GroupDemand,
+  type JobDemand,
+  type Score,
+  type ScoreHow,
+  type ScoreRow,
+  tierNamed,
+} from '@muster/model';
+import { factsOf } from './apply.ts';
+import { damage, overTime } from './damage.ts';
+import type { JobRequest } from './engine.ts';
+import { place } from './fit.ts';
 import type { Fleet } from './fleet.ts';
+import { undo } from './ledger.ts';
+import { bringUp } from './make-plan.ts';
 import type { ClassFit } from './match.ts';
 import { strandedMicro } from './mix.ts';
 import { amountRoom, isClosed, scoreOn } from './node-room.ts';
 import { compareText } from './order.ts';
-import { noAsk } from './resource-keys.ts';
-import { makeShape, matchShape } from './shape.ts';
+import { Preemptions } from './preempt.ts';
+import { roomAfterMs } from './room-after.ts';
+import { matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
+import { supposed } from './supposed-job.ts';
+import { fitsNow } from './verdict.ts';
 
-/** The terms of one score, of the best node of its kind. Waiting, preemption and transfer are 0 until the engine chooses by them. */
-export interface ScoreTerms {
-  readonly price: number;
-  readonly preference: number;
-  readonly trust: number;
-  readonly fragmentation: number;
-  readonly waiting: number;
-  readonly preemption: number;
-  readonly transfer: number;
+/** A kind of place, while its nodes are gathered. */
+interface Kind {
+  row: ScoreRow;
+  readonly classes: Set<number>;
+  readonly nodes: string[];
 }
 
-export interface ScoreRow extends ScoreTerms {
-  readonly group: string;
-  /** The place of the alternative in the request, from 0. */
-  readonly alternative: number;
-  readonly cluster: string;
-  readonly pool: string;
-  /** The label `capacity` of its nodes. */
-  readonly capacity: string | null;
-  /** Models of the devices a task would get there. */
-  readonly models: readonly string[];
-  readonly total: number;
-  /** Nodes of this kind that take work, and how many tasks they hold now, each by itself. */
-  readonly nodes: number;
-  readonly tasksFit: number;
+/** `known`: a job that waits already asks this, and counts once. */
+export function scoreOf(state: State, request: JobRequest, known: boolean, nowMs: number): Score {
+  bringUp(state, nowMs);
+  const { queue, policy, clockMs } = state;
+  const { moved } = queue.mix;
+  const workMs = request.durationMs ?? tierNamed(policy, request.tier)?.durationMs ?? 3_600_000;
+  const facts = factsOf(request);
+  const { demand } = request;
+  const kinds = supposed(state, facts, demand, (job) => {
+    const { shape } = queue.entryOf(job).lane;
+    if (known) queue.mix.add(shape.mix, -1);
+    const found = kindsOf(state.fleets.live, shape);
+    choose(state.fleets.live, shape, found);
+    if (known) queue.mix.add(shape.mix, 1);
+    return found;
+  });
+  const rows = kinds.map(({ row, nodes }, i) => {
+    const split = kinds.some(({ row: other }, j) => j !== i && samePlace(row, other));
+    const only = onlyThere(demand, row, split ? nodes : null);
+    const { group } = row;
+    const tasks = demand.groups.find(({ name }) => name === group)!.tasks;
+    const start = supposed(state, facts, only, (job) => howItStarts(state, job));
+    const perTask = Math.floor(start.damage / tasks);
+    const waiting = overTime(row.price + row.speed, start.waitMs);
+    const hourly = row.price + row.speed + row.preference + row.trust + row.fragmentation;
+    const total = overTime(hourly, workMs) + waiting + perTask + row.transfer;
+    const { how, waitMs, victims } = start;
+    return { ...row, how, waitMs, victims, waiting, preemption: perTask, total };
+  });
+  queue.mix.moved = moved;
+  return { sequence: state.sequence, nowMs: clockMs, workMs, rows: rows.sort(compareRows(demand)) };
 }
 
-/** Rows by group as written, then lowest total first, then alternative, cluster, pool, capacity and models. */
-export function scoreTable(state: State, demand: JobDemand): ScoreRow[] {
-  const fleet = state.fleets.live;
-  const shape = makeShape(-1, '', demand, noAsk);
+/** Every kind of place, with the terms of the node that would be taken first there. */
+function kindsOf(fleet: Fleet, shape: Shape): Kind[] {
   matchShape(shape, fleet.classes);
-  const rows = new Map<string, ScoreRow>();
+  const kinds = new Map<string, Kind>();
   for (const { demand: group, options } of shape.groups)
     for (const [alternative, { fits }] of options.entries())
       for (const fit of fits) {
@@ -50,55 +78,50 @@ export function scoreTable(state: State, demand: JobDemand): ScoreRow[] {
         const such = cls.devices.filter(
           (_, i) => fit.count > 0 && (fit.mask === null || (fit.mask[i >>> 5]! & (1 << (i & 31))) !== 0),
         );
-        const models = [...new Set(such.map(({ model }) => model))].sort(compareText);
         const { cluster = '', pool = '', capacity = null } = cls.labels;
-        const key = JSON.stringify([
-          group.name,
+        const where = {
+          group: group.name,
           alternative,
           cluster,
           pool,
           capacity,
-          models,
-          cls.trustMilli,
-        ]);
+          models: [...new Set(such.map(({ model }) => model))].sort(compareText),
+          trustMilli: cls.trustMilli,
+        };
+        const key = JSON.stringify(where);
         for (let p = index.first(); p >= 0; p = index.next(p)) {
           const slot = index.at(p);
-          const tasksFit = isClosed(fleet, shape, slot, false) ? 0 : amountRoom(fleet, slot, fit);
-          const asked = scoreOn(fleet, shape, slot, fit);
-          const fragmentation = group.tasks === 1 && tasksFit > 0 ? fragmentationOn(fleet, slot, fit) : 0;
-          const row: ScoreRow = {
-            group: group.name,
-            alternative,
-            cluster,
-            pool,
-            capacity,
-            models,
-            ...fit.cost,
-            preference: asked - fit.cost.price - fit.cost.trust,
-            fragmentation,
-            ...later,
-            total: asked + fragmentation,
-            nodes: 1,
-            tasksFit,
-          };
-          const known = rows.get(key);
-          rows.set(key, known ? together(known, row) : row);
+          const row: ScoreRow = { ...where, ...termsOn(fleet, shape, group, slot, fit), ...untried };
+          const kind = kinds.get(key) ?? { row: null as never, classes: new Set(), nodes: [] };
+          kind.row = kind.row ? together(kind.row, row) : row;
+          kind.classes.add(fit.classId);
+          kind.nodes.push(fleet.facts[slot]!.name);
+          kinds.set(key, kind);
         }
       }
-  const groupAt = (name: string): number => demand.groups.findIndex((group) => group.name === name);
-  return [...rows.values()].sort(
-    (a, b) =>
-      groupAt(a.group) - groupAt(b.group) ||
-      a.total - b.total ||
-      a.alternative - b.alternative ||
-      compareText(a.cluster, b.cluster) ||
-      compareText(a.pool, b.pool) ||
-      compareText(a.capacity ?? '', b.capacity ?? '') ||
-      compareText(a.models.join(), b.models.join()),
-  );
+  return [...kinds.values()];
 }
 
-const later = { waiting: 0, preemption: 0, transfer: 0 };
+/** Nothing says yet where the data of a job is. */
+const untried = {
+  how: 'unknown' as ScoreHow,
+  waitMs: 0,
+  victims: 0,
+  waiting: 0,
+  preemption: 0,
+  transfer: 0,
+  chosen: 0,
+};
+
+/** `total` is what placing compares: an hour of the work. */
+function termsOn(fleet: Fleet, shape: Shape, group: GroupDemand, slot: number, fit: ClassFit) {
+  const tasksFit = isClosed(fleet, shape, slot, false) ? 0 : amountRoom(fleet, slot, fit);
+  const asked = scoreOn(fleet, shape, slot, fit);
+  const { price, speed, trust } = fit.cost;
+  const fragmentation = group.tasks === 1 && tasksFit > 0 ? fragmentationOn(fleet, slot, fit) : 0;
+  const preference = asked - price - speed - trust;
+  return { price, speed, trust, preference, fragmentation, total: asked + fragmentation, nodes: 1, tasksFit };
+}
 
 function fragmentationOn(fleet: Fleet, slot: number, fit: ClassFit): number {
   const { mix, classes } = fleet;
@@ -109,4 +132,100 @@ function fragmentationOn(fleet: Fleet, slot: number, fit: ClassFit): number {
 function together(a: ScoreRow, b: ScoreRow): ScoreRow {
   const better = a.tasksFit > 0 === b.tasksFit > 0 ? b.total < a.total : b.tasksFit > 0;
   return { ...(better ? b : a), nodes: a.nodes + b.nodes, tasksFit: a.tasksFit + b.tasksFit };
+}
+
+/** Where the tasks would go if the job were next. */
+function choose(fleet: Fleet, shape: Shape, kinds: readonly Kind[]): void {
+  const placement = place(fleet, shape, []);
+  if (!placement) return;
+  const { ledger } = fleet;
+  for (let pick = placement.from; pick < placement.to; pick++) {
+    const fit = ledger.fits[pick]!;
+    const { demand, options } = shape.groups[ledger.group[pick]!]!;
+    const alternative = options.findIndex(({ fits }) => fits.includes(fit));
+    const kind = kinds.find(
+      ({ row, classes }) =>
+        row.group === demand.name && row.alternative === alternative && classes.has(fit.classId),
+    );
+    if (kind) kind.row = { ...kind.row, chosen: kind.row.chosen + ledger.tasks[pick]! };
+  }
+  undo(fleet, placement);
+}
+
+/** Apart by trust alone, which no constraint can name. */
+function samePlace(a: ScoreRow, b: ScoreRow): boolean {
+  const place = ({ group, alternative, cluster, pool, capacity, models }: ScoreRow): string =>
+    JSON.stringify([group, alternative, cluster, pool, capacity, models]);
+  return place(a) === place(b);
+}
+
+/** One group of the job, with one alternative, in one kind of place. */
+function onlyThere(demand: JobDemand, row: ScoreRow, nodes: readonly string[] | null): JobDemand {
+  const group = demand.groups.find(({ name }) => name === row.group)!;
+  const wanted = group.accelerators[row.alternative];
+  const model = row.models.length === 1 ? row.models[0]! : (wanted?.model ?? null);
+  const is = (label: string, values: readonly string[]) => ({ label, op: 'in' as const, values });
+  return {
+    ...demand,
+    groups: [{ ...group, near: null, accelerators: wanted ? [{ ...wanted, model }] : [] }],
+    constraints: [
+      ...demand.constraints,
+      is('cluster', [row.cluster]),
+      is('pool', [row.pool]),
+      row.capacity === null
+        ? { label: 'capacity', op: 'absent', values: [] }
+        : is('capacity', [row.capacity]),
+      ...(nodes ? [is('node', nodes)] : []),
+    ],
+  };
+}
+
+interface Start {
+  readonly how: ScoreHow;
+  readonly waitMs: number;
+  readonly victims: number;
+  /** Of all victims together. */
+  readonly damage: number;
+}
+
+function howItStarts(state: State, job: number): Start {
+  const { shape } = state.queue.entryOf(job).lane;
+  const start: Start = { how: 'now', waitMs: 0, victims: 0, damage: 0 };
+  if (fitsNow(state.fleets, shape)) return start;
+  const preemptions = new Preemptions(state, state.clockMs);
+  if (preemptions.try(job)) {
+    const { victims } = preemptions.claims.at(-1)!.claim;
+    preemptions.undo();
+    return {
+      ...start,
+      how: 'preempts',
+      victims: victims.length,
+      damage: victims.reduce((sum, { run }) => sum + damageOf(state, state.table.slotOf(run)), 0),
+    };
+  }
+  const waitMs = roomAfterMs(state, shape);
+  return waitMs === null ? { ...start, how: 'unknown' } : { ...start, how: 'waits', waitMs };
+}
+
+function damageOf({ table, clockMs }: State, run: number): number {
+  return damage(table.rate[run]!, table.savedMs[run]!, clockMs);
+}
+
+const soonest: readonly ScoreHow[] = ['now', 'preempts', 'waits', 'unknown'];
+
+/** By group as written, then how it starts, then lowest total, then as written and by name. */
+function compareRows({ groups }: JobDemand): (a: ScoreRow, b: ScoreRow) => number {
+  const at = (name: string): number => groups.findIndex((group) => group.name === name);
+  return (a, b) =>
+    at(a.group) - at(b.group) ||
+    soonest.indexOf(a.how) - soonest.indexOf(b.how) ||
+    a.total - b.total ||
+    // Of equal ones the tightest is taken, which the table does not show.
+    Number(b.chosen > 0) - Number(a.chosen > 0) ||
+    a.alternative - b.alternative ||
+    compareText(a.cluster, b.cluster) ||
+    compareText(a.pool, b.pool) ||
+    compareText(a.capacity ?? '', b.capacity ?? '') ||
+    compareText(a.models.join(), b.models.join()) ||
+    b.trustMilli - a.trustMilli;
 }

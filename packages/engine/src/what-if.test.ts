@@ -1,4 +1,4 @@
-import type { JobId, Plan, Verdict } from '@muster/model';
+import { type JobId, type Plan, plainQuota, type Quota, type RunId, type Verdict } from '@muster/model';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
@@ -8,6 +8,7 @@ import { cases, timeoutOf } from './testing/cases.ts';
 import { World } from './testing/world.ts';
 
 const cyclesMax = 50;
+const hour = 3_600_000;
 const tried = cases(60);
 const timeout = timeoutOf(tried);
 
@@ -43,11 +44,13 @@ function askAndDo(world: World, change: () => void) {
   expect(before.whatIf(bodies, world.nowMs, cyclesMax), 'asked twice, answered alike').toEqual(answer);
   // A job that starts, is preempted and starts again is told once, where it is in the end.
   const started = new Map<JobId, readonly string[]>();
+  const preempted: RunId[] = [];
   for (let plan = cycle(world); plan.units.length > 0; plan = cycle(world))
     for (const unit of plan.units)
-      if (unit.kind === 'start')
+      if (unit.kind === 'preempt') preempted.push(...unit.claim.victims.map(({ run }) => run));
+      else if (unit.kind === 'start')
         started.set(unit.job, [...new Set(unit.tasks.map((task) => world.nodes.get(task.node)!.name))]);
-  return { answer, started: [...started].sort(), waited };
+  return { answer, started: [...started].sort(), preempted: preempted.sort(), waited };
 }
 
 describe('what if', { timeout }, () => {
@@ -59,10 +62,12 @@ describe('what if', { timeout }, () => {
         quiet(world);
         for (const step of steps.slice(at)) {
           if (step.do === 'cycle' || step.do === 'wait') continue;
-          const { answer, started, waited } = askAndDo(world, () => take(world, step));
+          const { answer, started, preempted, waited } = askAndDo(world, () => take(world, step));
           expect(answer.settled).toBe(true);
           expect(answer.starts.map((start) => [start.job, start.nodes])).toEqual(started);
           expect([answer.startsNot, answer.moves]).toEqual([[], []]);
+          expect(answer.preempts.map(({ run }) => run).sort()).toEqual(preempted);
+          expect(answer.spares).toEqual([]);
           for (const { job: id, after } of answer.verdicts)
             expect(codeOf(world.engine.verdict(id, world.nowMs))).toBe(codeOf(after));
           for (const [id, { state, project }] of world.jobs) {
@@ -100,19 +105,89 @@ describe('what if', { timeout }, () => {
   test('the loss of a node: what ran there waits or moves, and what became impossible says so', () => {
     const world = new World(loadEngine, node('a'), node('b', { devices: devices(8, 'A100') }));
     world.submit(job(1, oneTask(2, 'H100')));
-    quiet(world);
+    for (const { run } of cycle(world).units) world.running(run);
+    world.nowMs += hour;
     world.submit(job(2, demand(group([gpus(8, 'H100')]))));
     quiet(world);
     const { answer } = askAndDo(world, () => {
       world.requeue([...world.runs.keys()][0]!);
       world.setNode(nodeId('a'), 'lost');
     });
-    expect(answer.stops).toMatchObject([{ job: jobId(1), requeued: true }]);
+    // Two of eight devices with their cores, for the hour since it started.
+    expect(answer.stops).toMatchObject([
+      { job: jobId(1), requeued: true, lostMs: hour, lostMicro: 2_160_000 },
+    ]);
+    expect(answer.cost).toEqual({ lostMicro: 2_160_000, sparedMicro: 0, hourMicro: -2_000_000 });
     expect(answer.starts).toEqual([]);
     expect(answer.verdicts.map(({ job: id, before, after }) => [id, codeOf(before), codeOf(after)])).toEqual([
       [jobId(1), 'placed', 'no-node-fits'],
       [jobId(2), 'no-room', 'no-node-fits'],
     ]);
+  });
+
+  /** Four spot jobs of two devices on one node, two hours old; the third saved its work half an hour ago. */
+  function fullOfSpot(): World {
+    const world = new World(loadEngine, node('a', { cpuMilli: 8000 }));
+    for (let n = 1; n <= 4; n++) world.submit(job(n, oneTask(2), { tier: 'spot' }));
+    for (const { run } of cycle(world).units) world.running(run);
+    world.nowMs += 1.5 * hour;
+    world.checkpoint([...world.runs.keys()][2]!);
+    world.nowMs += hour / 2;
+    quiet(world);
+    return world;
+  }
+
+  test('a submit that preempts: who is stopped for it, what they lose, and in money', () => {
+    const world = fullOfSpot();
+    const facts = job(5, oneTask(3), { tier: 'standard', submittedMs: world.nowMs });
+    const { answer, started } = askAndDo(world, () => world.submit(facts));
+    // Two devices and two cores at the price of spot, for half an hour and for two hours.
+    expect(answer.preempts).toMatchObject([
+      { job: jobId(1), by: jobId(5), right: 'tier', lostMs: 2 * hour, lostMicro: 1_616_000 },
+      { job: jobId(3), by: jobId(5), right: 'tier', lostMs: hour / 2, lostMicro: 404_000 },
+    ]);
+    expect(answer.starts).toEqual([
+      { job: jobId(5), project: 'research', nodes: ['a'], hourMicro: 3_000_000 },
+    ]);
+    expect(started.map(([id]) => id)).toEqual([jobId(5)]);
+    // Three devices more at the plain price, four fewer at 0.4 of it.
+    expect(answer.cost).toEqual({ lostMicro: 2_020_000, sparedMicro: 0, hourMicro: 1_400_000 });
+    for (const id of [1, 3])
+      expect(world.jobs.get(jobId(id))?.state, 'both wait again').toMatchObject({ state: 'queued' });
+  });
+
+  test('a guarantee that lets a project reclaim, and one that spares who would have been stopped', () => {
+    const world = new World(loadEngine, node('a', { cpuMilli: 8000 }));
+    for (let n = 1; n <= 8; n++) world.submit(job(n, oneTask(1), { project: 'blue' }));
+    for (const { run } of cycle(world).units) world.running(run);
+    world.nowMs += hour;
+    for (let n = 9; n <= 12; n++)
+      world.submit(job(n, oneTask(1), { project: 'red', submittedMs: world.nowMs }));
+    quiet(world);
+    const quota = (project: string, gpu: number) => ({
+      ...plainQuota(project),
+      guaranteed: { gpu: gpu * 1000 },
+    });
+    const change = (...quotas: Quota[]) => [
+      {
+        kind: 'policy.changed' as const,
+        version: 2,
+        policy: { ...world.rows().policy, quotas },
+        by: 'ada',
+      },
+    ];
+    const asked = world.engine.whatIf(change(quota('red', 3)), world.nowMs, cyclesMax);
+    expect(asked.preempts.map(({ right, lostMs, lostMicro }) => [right, lostMs, lostMicro])).toEqual(
+      Array(3).fill(['reclaim', hour, 1_010_000]),
+    );
+    expect(asked.starts.map(({ job: id }) => id)).toEqual([jobId(9), jobId(10), jobId(11)]);
+    expect(asked.cost).toEqual({ lostMicro: 3_030_000, sparedMicro: 0, hourMicro: 0 });
+    // Now it is so; taking the guarantee back before anybody acted spares them.
+    for (const body of change(quota('red', 3))) world.setPolicy(body.policy);
+    const back = world.engine.whatIf(change(), world.nowMs, cyclesMax);
+    expect(back.preempts).toEqual([]);
+    expect(back.spares).toHaveLength(3);
+    expect(back.cost).toEqual({ lostMicro: 0, sparedMicro: 3_030_000, hourMicro: 0 });
   });
 
   test('a look that is cut short says so', () => {

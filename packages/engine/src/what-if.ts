@@ -4,6 +4,7 @@
 import {
   type EventBody,
   type JobId,
+  type LostWork,
   type Plan,
   type PlanUnit,
   preemptedResult,
@@ -19,8 +20,10 @@ import {
   type WhatIfVerdict,
 } from '@muster/model';
 import { apply } from './apply.ts';
+import { damage } from './damage.ts';
 import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
+import { placeHourMicro } from './place-price.ts';
 import { reasonOf } from './reason.ts';
 import { copyState, forget, type State } from './state.ts';
 
@@ -35,15 +38,23 @@ export function whatIf(
   const withIt = new Future(copyState(state), nowMs);
   for (const body of changes) withIt.tell(body);
   withIt.settle(cyclesMax);
+  const stops = stopsOf(state, changes, nowMs);
+  const preempts = missing(withIt.preempted, without.preempted);
+  const spares = missing(without.preempted, withIt.preempted);
   return {
     sequence: state.sequence,
     nowMs,
     cycles: Math.max(without.cycles, withIt.cycles),
     settled: without.settled && withIt.settled,
     ...startsOf(without, withIt),
-    stops: stopsOf(state, changes),
-    preempts: missing(withIt.preempted, without.preempted),
-    spares: missing(without.preempted, withIt.preempted),
+    stops,
+    preempts,
+    spares,
+    cost: {
+      lostMicro: lost(stops) + lost(preempts),
+      sparedMicro: lost(spares),
+      hourMicro: spending(withIt.state) - spending(without.state),
+    },
     verdicts: verdictsOf(without, withIt),
   };
 }
@@ -115,7 +126,8 @@ class Future {
         this.tell({ kind: 'job.claimed', job, version: jobVersion + 1, run, claim });
         for (const victim of claim.victims) {
           const project = projectOf(this.state, victim.job);
-          this.preempted.set(victim.run, { ...victim, project, by: job });
+          const lost = lostBy(this.state, victim.run, this.nowMs);
+          this.preempted.set(victim.run, { ...victim, project, by: job, ...lost });
           this.#stop(victim.job, victim.run, job);
         }
         break;
@@ -134,7 +146,12 @@ class Future {
     const nodes = new Set(unit.tasks.map(({ node }) => node));
     const fleet = this.state.fleets.live;
     const names = [...nodes].map((node) => fleet.facts[fleet.slotOf(node)]!.name);
-    this.started.set(unit.job, { job: unit.job, project: projectOf(this.state, unit.job), nodes: names });
+    this.started.set(unit.job, {
+      job: unit.job,
+      project: projectOf(this.state, unit.job),
+      nodes: names,
+      hourMicro: placeHourMicro(this.state, unit.job, unit.tasks),
+    });
   }
 
   #stop(job: JobId, run: RunId, by: JobId): void {
@@ -180,16 +197,37 @@ function startsOf(without: Future, withIt: Future): Pick<WhatIf, 'starts' | 'sta
   return { starts: starts.sort(byJob), startsNot: startsNot.sort(byJob), moves: moves.sort(byJob) };
 }
 
-function stopsOf(state: State, changes: readonly EventBody[]): WhatIfStop[] {
+function stopsOf(state: State, changes: readonly EventBody[], nowMs: number): WhatIfStop[] {
   const requeued = new Set<JobId>();
   for (const body of changes) if (body.kind === 'job.requeued') requeued.add(body.job);
   const stops: WhatIfStop[] = [];
   for (const body of changes) {
     if (body.kind !== 'run.ended') continue;
     const { job, run } = body;
-    stops.push({ job, project: projectOf(state, job), run, requeued: requeued.has(job) });
+    const lost = lostBy(state, run, nowMs);
+    stops.push({ job, project: projectOf(state, job), run, requeued: requeued.has(job), ...lost });
   }
   return stops.sort(byJob);
+}
+
+function lostBy({ table }: State, run: RunId, nowMs: number): LostWork {
+  const slot = table.slotOf(run);
+  const savedMs = table.savedMs[slot]!;
+  return {
+    lostMs: savedMs < 0 ? 0 : Math.max(0, nowMs - savedMs),
+    lostMicro: damage(table.rate[slot]!, savedMs, nowMs),
+  };
+}
+
+function lost(items: readonly LostWork[]): number {
+  return items.reduce((sum, { lostMicro }) => sum + lostMicro, 0);
+}
+
+/** What an hour of all that runs costs. */
+function spending(state: State): number {
+  let micro = 0;
+  for (const { job, tasks } of state.runs.values()) micro += placeHourMicro(state, job, tasks);
+  return micro;
 }
 
 function missing(

@@ -165,6 +165,14 @@ export type EventBody =
   | { readonly kind: 'node.lost'; readonly node: NodeId; readonly name: string; readonly reason: Reason }
   | { readonly kind: 'node.drained'; readonly node: NodeId; readonly name: string; readonly drain: Drain }
   | { readonly kind: 'node.undrained'; readonly node: NodeId; readonly name: string; readonly by: string }
+  /** An operator says how far work on it is trusted to come to its end. */
+  | {
+      readonly kind: 'node.trusted';
+      readonly node: NodeId;
+      readonly name: string;
+      readonly trustMilli: number;
+      readonly by: string;
+    }
   /**
    * The agent sent what a correct one never sends. Told until there are enough of them; the quarantine itself is a
    * `node.drained` behind it.

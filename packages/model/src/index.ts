@@ -25,6 +25,7 @@ export * from './problem.ts';
 export * from './quota.ts';
 export * from './replay.ts';
 export * from './run-state.ts';
+export * from './score.ts';
 export * from './shell-script.ts';
 export * from './spec.ts';
 export * from './strikes.ts';

@@ -48,6 +48,8 @@ export interface Divergence {
   readonly recordedVersion: string;
   readonly recordedHash: string;
   readonly hash: string;
+  /** What differs, in sentences, the first few; none when what was recorded is known by its hash only. */
+  readonly words: readonly string[];
   /** Lines of the plan that only the record has, and only the replay. */
   readonly recorded: readonly string[];
   readonly replayed: readonly string[];

@@ -1,5 +1,6 @@
 // The resources of the API, as its JSON and as the typed client returns them. Times are RFC 3339 strings here and
 // milliseconds everywhere inside. Every field is always present; null says "none".
+import type { Checkpoint } from './checkpoint.ts';
 import type { Explanation } from './explanation.ts';
 import type { JobId, NodeId, RunId, TokenId } from './ids.ts';
 import type { Device } from './inventory.ts';
@@ -58,6 +59,8 @@ export interface RunView {
   readonly endedAt: string | null;
   readonly unknownSince: string | null;
   readonly result: RunResult | null;
+  /** Its last word of saved work: a stop would lose what came after it. Null when it never said anything. */
+  readonly checkpoint: (Checkpoint & { readonly at: string }) | null;
   readonly tasks: readonly TaskView[];
 }
 
@@ -67,6 +70,8 @@ export interface TaskView {
   readonly node: NodeId;
   readonly nodeName: string;
   readonly devices: readonly number[];
+  /** Thousandths of each of them. */
+  readonly deviceMilli: number;
   readonly cpuMilli: number;
   readonly memoryMib: number;
   readonly state: TaskState['state'];
@@ -90,6 +95,8 @@ export interface NodeView {
     readonly since: string;
     readonly quarantine: boolean;
   } | null;
+  /** From 0 to 1: what is missing makes it dearer to jobs. */
+  readonly trust: number;
   /** What its agent sent that a correct agent never sends: how often, the last of it, and until when it counts. */
   readonly strikes: {
     readonly count: number;

@@ -23,6 +23,24 @@ interface OfJob {
 export interface WhatIfStart extends OfJob {
   /** By name. */
   readonly nodes: readonly string[];
+  /** What an hour of it costs there, at the policy's prices and its tier's, in millionths. */
+  readonly hourMicro: number;
+}
+
+/** Work that a stopped run loses: since its last checkpoint, or since its start, and its price in millionths of money. */
+export interface LostWork {
+  readonly lostMs: number;
+  readonly lostMicro: number;
+}
+
+/** What the change costs, in millionths of money. */
+export interface WhatIfCost {
+  /** Lost work of everything that is stopped or preempted with the change and not without it. */
+  readonly lostMicro: number;
+  /** Lost work of everything that is spared by it. */
+  readonly sparedMicro: number;
+  /** How much more all that runs costs an hour in the end; below 0 when it is less. */
+  readonly hourMicro: number;
 }
 
 export interface WhatIf {
@@ -45,6 +63,7 @@ export interface WhatIf {
   readonly preempts: readonly WhatIfPreemption[];
   /** Runs that would be stopped for another job without the change and are spared with it. */
   readonly spares: readonly WhatIfPreemption[];
+  readonly cost: WhatIfCost;
   /** Queue entries that are told another reason in the end. */
   readonly verdicts: readonly WhatIfVerdict[];
 }
@@ -54,12 +73,12 @@ export interface WhatIfMove extends OfJob {
   readonly to: readonly string[];
 }
 
-export interface WhatIfStop extends OfJob {
+export interface WhatIfStop extends OfJob, LostWork {
   readonly run: RunId;
   readonly requeued: boolean;
 }
 
-export interface WhatIfPreemption extends OfJob {
+export interface WhatIfPreemption extends OfJob, LostWork {
   readonly run: RunId;
   /** Null when it is of a project that the asker does not see. */
   readonly by: JobId | null;
@@ -81,7 +100,7 @@ export interface WhatIfList<T> {
   readonly items: readonly (T & { readonly name: string })[];
 }
 
-export interface WhatIfView extends Pick<WhatIf, 'sequence' | 'cycles' | 'settled'> {
+export interface WhatIfView extends Pick<WhatIf, 'sequence' | 'cycles' | 'settled' | 'cost'> {
   readonly at: string;
   readonly starts: WhatIfList<WhatIfStart>;
   readonly startsNot: WhatIfList<WhatIfStart>;

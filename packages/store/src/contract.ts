@@ -126,6 +126,8 @@ export interface Store {
     drain: Pick<Drain, 'by' | 'reason'> | null,
     by: string,
   ): Promise<Outcome<null, 'not-found'>>;
+  /** How much work on it is trusted to come to its end, in thousandths. */
+  trust(node: NodeId, trustMilli: number, by: string): Promise<Outcome<null, 'not-found'>>;
   /** A message that a correct agent never sends, on a connection that has proven to be this node's. Enough of them quarantine it. */
   strike(node: NodeId, strike: Strike, rule: StrikeRule): Promise<Outcome<Struck, 'not-found'>>;
   /** The operator's word that the machine is gone: proof of end for everything on it. */
@@ -452,6 +454,7 @@ export interface NodeRow {
   readonly generation: number;
   readonly state: NodeState;
   readonly drain: Drain | null;
+  readonly trustMilli: number;
   /** Those that are not forgotten. */
   readonly strikes: Strikes | null;
   readonly inventory: Inventory;

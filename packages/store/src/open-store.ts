@@ -157,6 +157,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     },
     silence: (session) => looked(liveness.silence(database, session)),
     drain: (node, drain, by) => known(admin.drain(database, node, drain, by)),
+    trust: (node, trustMilli, by) => known(admin.trust(database, node, trustMilli, by)),
     strike: (node, item, rule) => known(strike(database, node, item, rule)),
     declareLost: (node, by) => known(liveness.declareLost(database, node, by)),
     removeNode: (node, by) => known(admin.removeNode(database, node, by)),

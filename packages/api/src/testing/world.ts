@@ -76,6 +76,7 @@ export function playControl(store: Store): PlayedControl {
     consider: async () => explained((await store.head()).sequence),
     ledger: async () => loadEngine(await store.loadEngine()).ledger(await store.nowMs()),
     whatIf: questions.whatIf,
+    score: questions.score,
     replay: questions.replay,
     agents: {
       accept: (socket: unknown, from: string) => void accepted.push({ socket, from }),

@@ -3,6 +3,7 @@ import type { MusterClient } from '@muster/client';
 import { formatMilli, type NodeView } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
+import { usage } from '../failure.ts';
 import { repeatedly, type View } from '../repeatedly.ts';
 import { inFlags } from '../spec/from-flags.ts';
 import { clean } from '../text/clean.ts';
@@ -26,6 +27,7 @@ export function nodesCommand(cli: Cli): Command {
         );
       }),
     )
+    .addCommand(trustCommand(cli))
     .addCommand(lostCommand(cli))
     .addCommand(removeCommand(cli))
     .addCommand(tokenCommand(cli));
@@ -156,6 +158,7 @@ async function one(cli: Cli, client: MusterClient, name: string): Promise<View> 
     `${cli.paint('dim', 'State'.padEnd(11))} ${paintState(cli.paint, nodeState(node))} for ${elapsed(stateSince(node), null, cli.nowMs)}`,
     ...(reason(node) === '' ? [] : [field('Reason', reason(node))]),
     ...strikesText(node, cli.nowMs).map((text) => field('Strikes', text)),
+    ...(node.trust === 1 ? [] : [field('Trust', `${node.trust}; jobs go elsewhere where they can`)]),
     field('Cluster', `${node.cluster}  pool ${node.pool}`),
     field('Address', node.address),
     field('Cores', `${formatMilli(node.cpuMilliUsed)} of ${formatMilli(node.cpuMilli)} used`),
@@ -168,6 +171,25 @@ async function one(cli: Cli, client: MusterClient, name: string): Promise<View> 
     ...(labels.length === 0 ? [] : [field('Labels', labels.join('  '))]),
     ...(node.devices.length === 0 ? [] : ['', ...cli.tableLines(devices, node.devices)]),
   ];
+}
+
+function trustCommand(cli: Cli): Command {
+  return new Command('trust')
+    .summary('say how far a node is trusted')
+    .description(
+      'Say how far work on a node is trusted to come to its end, from 0 to 1. What is missing is added to the price that\n' +
+        '"muster score" shows, so that jobs go elsewhere where they can. What runs there goes on.',
+    )
+    .argument('<node>', 'an id or a name')
+    .argument('<trust>', 'from 0 to 1; 1 is full trust')
+    .action(
+      cli.act(async (name: string, text: string) => {
+        if (!/^(0(\.\d{1,3})?|1(\.0{1,3})?)$/.test(text))
+          throw usage(`"${clean(text)}" is no trust; write a number from 0 to 1, such as 0.8`);
+        const node = await cli.client().nodes.trust(name, Number(text));
+        cli.show(node, () => cli.line(`${clean(node.name)} is trusted at ${node.trust}`));
+      }),
+    );
 }
 
 function lostCommand(cli: Cli): Command {

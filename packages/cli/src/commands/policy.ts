@@ -1,12 +1,13 @@
 // muster policy: what is in force, how it came about, and putting another one in force. `apply` first asks what it would do.
-import { type PolicyView, parsePolicy, policyDocument, type WhatIfView } from '@muster/model';
+import { type PolicyView, policyDocument, type WhatIfView } from '@muster/model';
 import { Command } from 'commander';
 import { stringify } from 'yaml';
 import type { Cli } from '../cli.ts';
 import { CliFailure, usage } from '../failure.ts';
+import { type PolicyFile, readPolicy } from '../spec/policy-file.ts';
 import { differences } from '../text/differences.ts';
 import { ago } from '../text/time.ts';
-import { readDocument } from './whatif.ts';
+import { whatIfLines } from '../what-if-text.ts';
 
 export function policyCommand(cli: Cli): Command {
   return new Command('policy')
@@ -48,20 +49,15 @@ function versionOf(text: string): number {
 
 interface Change {
   readonly now: PolicyView;
-  /** As it is written. */
-  readonly wanted: unknown;
+  readonly wanted: PolicyFile;
   readonly lines: readonly string[];
 }
 
 /** What a file leaves out has its default, so it is compared when it is whole. */
 async function changes(cli: Cli, file: string): Promise<Change> {
-  const [now, wanted] = await Promise.all([cli.client().policy.get(), readDocument(cli, file)]);
-  const parsed = parsePolicy(wanted ?? {});
-  if (!parsed.ok) {
-    const told = parsed.problems.slice(0, 20).map(({ path, message }) => `${file}: ${path} ${message}`);
-    throw usage(told.join('\nmuster: '));
-  }
-  return { now, wanted: wanted ?? {}, lines: differences(now.policy, policyDocument(parsed.policy)) };
+  const wanted = await readPolicy(cli, file);
+  const now = await cli.client().policy.get();
+  return { now, wanted, lines: differences(now.policy, policyDocument(wanted.policy)) };
 }
 
 function diffCommand(cli: Cli): Command {
@@ -91,24 +87,30 @@ function applyCommand(cli: Cli): Command {
     .action(
       cli.act(async (flags: { file: string; yes?: boolean; dryRun?: boolean }) => {
         const { now, wanted, lines } = await changes(cli, flags.file);
-        const consequences = await cli.client().whatIf({ policy: wanted });
-        cli.note(`version ${now.version} is in force; ${lines.length} differences`);
-        for (const line of lines) cli.note(`  ${line}`);
-        const hit = tellConsequences(cli, consequences);
+        const { value } = wanted.document;
+        const consequences = await wanted.located(cli.client().whatIf({ policy: value }));
+        tellDifferences(cli, now, lines);
+        for (const line of whatIfLines(cli, consequences)) cli.note(line);
         if (flags.dryRun) return;
-        if (hit > 0 && !flags.yes)
-          throw new CliFailure(`${hit} jobs would be stopped; nothing was changed. Say --yes to go on`);
-        const made = await cli.client().policy.put(wanted, now.version);
+        mayGoOn(consequences, flags.yes ?? false);
+        const made = await wanted.located(cli.client().policy.put(value, now.version));
         cli.show(made, () => cli.line(`version ${made.version} is in force`));
       }),
     );
 }
 
-/** Says it on stderr, and how many jobs would lose their place. */
-function tellConsequences(cli: Cli, { starts, preempts, stops }: WhatIfView): number {
-  cli.note(`${starts.count} jobs would start, ${preempts.count} would be preempted`);
-  for (const { name, project, run } of preempts.items) cli.note(`  preempts ${name} (${project}), ${run}`);
-  return preempts.count + stops.count;
+function tellDifferences(cli: Cli, { version }: PolicyView, lines: readonly string[]): void {
+  const differences = lines.length === 1 ? '1 difference' : `${lines.length} differences`;
+  cli.note(`version ${version} is in force; ${differences}`);
+  for (const line of lines) cli.note(`  ${line}`);
+}
+
+/** Nobody loses work without a person's word. */
+function mayGoOn({ preempts, stops }: WhatIfView, yes: boolean): void {
+  const hit = preempts.count + stops.count;
+  if (hit === 0 || yes) return;
+  const jobs = hit === 1 ? '1 job' : `${hit} jobs`;
+  throw new CliFailure(`${jobs} would be stopped; nothing was changed. Say --yes to go on`);
 }
 
 function historyCommand(cli: Cli): Command {
@@ -131,12 +133,23 @@ function historyCommand(cli: Cli): Command {
 
 function rollbackCommand(cli: Cli): Command {
   return new Command('rollback')
-    .description('Put an earlier version in force again, as a new version.')
+    .description(
+      'Put an earlier version in force again, as a new version. First says what would change and whom it would preempt, as\n' +
+        '"apply" does.',
+    )
     .argument('<version>', 'the version to go back to')
+    .option('--yes', 'even if jobs are preempted')
+    .option('--dry-run', 'say what would happen and stop there')
     .action(
-      cli.act(async (text: string) => {
-        const { version } = await cli.client().policy.get();
-        const made = await cli.client().policy.rollback(versionOf(text), version);
+      cli.act(async (text: string, flags: { yes?: boolean; dryRun?: boolean }) => {
+        const back = await cli.client().policy.version(versionOf(text));
+        const now = await cli.client().policy.get();
+        const consequences = await cli.client().whatIf({ policy: back.policy });
+        tellDifferences(cli, now, differences(now.policy, back.policy));
+        for (const line of whatIfLines(cli, consequences)) cli.note(line);
+        if (flags.dryRun) return;
+        mayGoOn(consequences, flags.yes ?? false);
+        const made = await cli.client().policy.rollback(versionOf(text), now.version);
         cli.show(made, () => cli.line(`version ${made.version} is in force, with what version ${text} said`));
       }),
     );

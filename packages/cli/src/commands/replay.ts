@@ -4,15 +4,17 @@ import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { exit } from '../exit-codes.ts';
 import { usage } from '../failure.ts';
+import { readPolicy } from '../spec/policy-file.ts';
 import { clean } from '../text/clean.ts';
 import { localTime } from '../text/time.ts';
-import { readDocument } from './whatif.ts';
+import { wrap } from '../text/width.ts';
 
 interface Flags {
   readonly from?: string;
   readonly since?: string;
   readonly to?: string;
   readonly policy?: string;
+  readonly policyVersion?: string;
   readonly count?: boolean;
   readonly limit?: string;
 }
@@ -30,29 +32,39 @@ export function replayCommand(cli: Cli): Command {
     .option('--since <time>', 'decisions of this last time, such as 30m or 2h; 1h unless --from is given')
     .option('--to <sequence>', 'decisions made at this event or before')
     .option('--policy <file>', 'decide under the policy of this file')
-    .option('--count', 'with --policy: go on after the first difference and count')
+    .option(
+      '--policy-version <n>',
+      'decide under this version of the policy; "muster policy history" lists them',
+    )
+    .option('--count', 'with --policy or --policy-version: go on after the first difference and count')
     .option('--limit <n>', 'at most so many decisions')
     .action(cli.act((flags: Flags) => replay(cli, flags)));
 }
 
 async function replay(cli: Cli, flags: Flags): Promise<number> {
-  if (flags.count && flags.policy === undefined) throw usage('--count needs --policy');
+  const otherPolicy = flags.policy !== undefined || flags.policyVersion !== undefined;
+  if (flags.policy !== undefined && flags.policyVersion !== undefined)
+    throw usage('give --policy or --policy-version, not both');
+  if (flags.count && !otherPolicy) throw usage('--count needs --policy or --policy-version');
   if (flags.from !== undefined && flags.since !== undefined) throw usage('give --from or --since, not both');
+  const file = flags.policy === undefined ? null : await readPolicy(cli, flags.policy);
   const asked = {
     from: wholeOf(flags.from, '--from'),
     sinceMs: flags.from === undefined ? msOf(flags.since ?? '1h') : undefined,
     to: wholeOf(flags.to, '--to'),
     limit: wholeOf(flags.limit, '--limit'),
     ...(flags.count ? { count: true } : {}),
-    ...(flags.policy === undefined ? {} : { policy: await readDocument(cli, flags.policy) }),
+    policyVersion: versionOf(flags.policyVersion),
+    ...(file ? { policy: file.document.value } : {}),
   };
   const abort = new AbortController();
   const heard = cli.terminal.onInterrupt(() => abort.abort());
   const progress = progressLine(cli);
   try {
-    const report = await cli.client().replay(asked, progress.show, { signal: abort.signal });
+    const made = cli.client().replay(asked, progress.show, { signal: abort.signal });
+    const report = await (file ? file.located(made) : made);
     progress.clear();
-    cli.show(report, () => print(cli, report, flags.policy !== undefined));
+    cli.show(report, () => print(cli, report, otherPolicy));
     return report.divergence ? exit.failed : exit.ok;
   } catch (error) {
     progress.clear();
@@ -61,6 +73,13 @@ async function replay(cli: Cli, flags: Flags): Promise<number> {
   } finally {
     heard();
   }
+}
+
+function versionOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw usage(`--policy-version must be a number such as 3, not "${clean(text)}"`);
+  return Number(text);
 }
 
 function wholeOf(text: string | undefined, flag: string): number | undefined {
@@ -112,10 +131,14 @@ function print(cli: Cli, report: ReplayReport, otherPolicy: boolean): void {
 }
 
 function different(cli: Cli, { divergence }: ReplayReport): void {
-  const { decision, sequence, nowMs, recorded, replayed, recordedVerdictsKnown } = divergence!;
+  const { decision, sequence, nowMs, words, recorded, replayed, recordedVerdictsKnown } = divergence!;
   const at = localTime(new Date(nowMs).toISOString(), cli.nowMs);
   cli.line();
   cli.line(cli.paint('bold', `The first is decision ${decision}, made at event ${sequence}, ${at}:`));
+  const width = (cli.width ?? Number.POSITIVE_INFINITY) - 4;
+  for (const text of words)
+    for (const [i, line] of wrap(clean(text), width).entries()) cli.line(`${i === 0 ? '  ' : '    '}${line}`);
+  if (words.length > 0) cli.line();
   for (const line of recorded) cli.line(cli.paint('red', `  - ${clean(line)}`));
   for (const line of replayed) cli.line(cli.paint('green', `  + ${clean(line)}`));
   if (recorded.length + replayed.length === 0)

@@ -99,16 +99,31 @@ function showRun(cli: Cli, run: RunView): void {
   cli.line(
     `${cli.paint('bold', `Attempt ${run.attempt}`)}  ${paintState(cli.paint, end)}  ${elapsed(run.startedAt, run.endedAt, cli.nowMs)}${why === '' ? '' : `  ${why}`}`,
   );
+  const saved = checkpointText(run, cli.nowMs);
+  if (saved !== null) cli.line(`  ${saved}`);
   cli.table(taskColumns(cli), run.tasks.slice(0, maxTasks));
   if (run.tasks.length > maxTasks)
     cli.line(cli.paint('dim', `… ${run.tasks.length - maxTasks} more tasks; -o json has all`));
+}
+
+/** What a stop would lose is counted from there. */
+function checkpointText({ checkpoint, state, startedAt }: RunView, nowMs: number): string | null {
+  if (checkpoint === null)
+    return state === 'running' && startedAt !== null
+      ? `no checkpoint told: a stop now would lose ${elapsed(startedAt, null, nowMs)}`
+      : null;
+  const { at, step, path } = checkpoint;
+  const what = [step === null ? '' : `step ${step}`, path === null ? '' : clean(path)].filter(
+    (text) => text !== '',
+  );
+  return `checkpoint ${localTime(at, nowMs)} (${ago(at, nowMs)})${what.length === 0 ? '' : `: ${what.join(', ')}`}`;
 }
 
 function taskColumns(cli: Cli): Column<TaskView>[] {
   return [
     { title: '  RANK', cell: (task) => String(task.rank), align: 'right', importance: 100, fixed: true },
     { title: 'NODE', cell: (task) => task.nodeName, importance: 80, least: 12, fixed: true },
-    { title: 'DEVICES', cell: (task) => deviceText(task.devices), importance: 70 },
+    { title: 'DEVICES', cell: taskDevices, importance: 70 },
     { title: 'CORES', cell: (task) => formatMilli(task.cpuMilli), align: 'right', importance: 20 },
     { title: 'MEMORY', cell: (task) => sizeText(task.memoryMib), align: 'right', importance: 20 },
     {
@@ -138,6 +153,12 @@ function exitCell({ exit }: TaskView): string {
   if (!exit) return '';
   if (exit.ok) return '0';
   return `${exit.signal ?? exit.code ?? exit.class}: ${exit.reason.message}`;
+}
+
+/** "0,1", or "0 (0.25)" for a part of one. */
+function taskDevices({ devices, deviceMilli }: TaskView): string {
+  const part = devices.length > 0 && deviceMilli < 1000 ? ` (${formatMilli(deviceMilli)})` : '';
+  return `${deviceText(devices)}${part}`;
 }
 
 export function deviceText(devices: readonly number[]): string {

@@ -8,7 +8,7 @@ import { exit } from '../exit-codes.ts';
 import { printExplanation } from '../explanation-text.ts';
 import { CliFailure } from '../failure.ts';
 import { followJob } from '../follow/follow-job.ts';
-import { checkDocument, placedProblem } from '../spec/check.ts';
+import { atPlace, checkDocument, placedProblem } from '../spec/check.ts';
 import {
   FileProblems,
   fileProblemText,
@@ -64,12 +64,6 @@ async function submit(cli: Cli, flags: Flags): Promise<number | undefined> {
   // As in run: stdout is the job's.
   cli.note(cli.notePaint('dim', `-- ${submitted.id} submitted`));
   return followJob(cli, client, submitted.id, { output: true });
-}
-
-/** A refusal that names fields is told where they are written. */
-function atPlace(document: SpecDocument, file: string, error: unknown): unknown {
-  const found = error instanceof MusterError ? placedProblem(document, error.problem) : null;
-  return found ? new FileProblems(file, found) : error;
 }
 
 async function dryRun(

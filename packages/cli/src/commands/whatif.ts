@@ -1,22 +1,12 @@
 // muster whatif: what a change would do, before it is made. Nothing is changed by asking.
 import type { WhatIfInput } from '@muster/client';
-import type {
-  WhatIfList,
-  WhatIfMove,
-  WhatIfPreemption,
-  WhatIfStart,
-  WhatIfStop,
-  WhatIfView,
-} from '@muster/model';
 import { Command } from 'commander';
-import { parse } from 'yaml';
 import type { Cli } from '../cli.ts';
 import { usage } from '../failure.ts';
-import { checkDocument } from '../spec/check.ts';
-import { FileProblems, parseDocuments, readSpecFile } from '../spec/documents.ts';
+import { atPlace, readOneJob } from '../spec/check.ts';
+import { readPolicy } from '../spec/policy-file.ts';
 import { clean } from '../text/clean.ts';
-import type { Column } from '../text/table.ts';
-import { wrap } from '../text/width.ts';
+import { whatIfLines } from '../what-if-text.ts';
 
 export function whatifCommand(cli: Cli): Command {
   return new Command('whatif')
@@ -64,13 +54,11 @@ function submitCommand(cli: Cli): Command {
     .option('--count <n>', 'so many of it', '1')
     .action(
       cli.act(async (flags: { file: string; count: string }) => {
-        const file = flags.file === '-' ? 'stdin' : flags.file;
-        const documents = parseDocuments(await readSpecFile(flags.file, cli.terminal.stdin), file);
-        const problems = documents.flatMap(checkDocument);
-        if (problems.length > 0) throw new FileProblems(file, problems.slice(0, 20));
-        const [only, ...more] = documents;
-        if (!only || more.length > 0) throw usage(`${file} has ${documents.length} jobs; ask about one`);
-        await ask(cli, { submit: only.value, count: countOf(flags.count, '--count') });
+        const count = countOf(flags.count, '--count');
+        const { file, document } = await readOneJob(flags.file, cli.terminal.stdin);
+        await ask(cli, { submit: document.value, count }).catch((error) => {
+          throw atPlace(document, file, error);
+        });
       }),
     );
 }
@@ -92,18 +80,11 @@ function policyCommand(cli: Cli): Command {
     .description('The policy of a file, YAML or JSON, is in force instead of the present one.')
     .requiredOption('-f, --file <file>', 'the file; "-" is stdin')
     .action(
-      cli.act(async ({ file }: { file: string }) => ask(cli, { policy: await readDocument(cli, file) })),
+      cli.act(async (flags: { file: string }) => {
+        const { document, located } = await readPolicy(cli, flags.file);
+        await located(ask(cli, { policy: document.value }));
+      }),
     );
-}
-
-/** One document as it is written; the server says what is wrong in it. */
-export async function readDocument(cli: Cli, file: string): Promise<unknown> {
-  try {
-    return parse(await readSpecFile(file, cli.terminal.stdin), { maxAliasCount: 100 });
-  } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'YAMLParseError') throw error;
-    throw usage(`${file} is not YAML or JSON: ${error.message.split('\n')[0]}`);
-  }
 }
 
 interface QuotaFlags {
@@ -128,13 +109,19 @@ function quotaCommand(cli: Cli): Command {
           ...(guaranteed.length > 0 ? { guaranteed: amountsOf(guaranteed) } : {}),
           ...(ceiling ? { ceiling: amountsOf(ceiling) } : {}),
           ...(userCeiling ? { userCeiling: amountsOf(userCeiling) } : {}),
-          ...(weight === undefined ? {} : { weight: Number(weight) }),
+          ...(weight === undefined ? {} : { weight: weightOf(weight) }),
         };
         if (Object.keys(quota).length === 1)
           throw usage('say what would change: gpu=16, --ceiling gpu=32 or --weight 2');
         return ask(cli, { quota });
       }),
     );
+}
+
+function weightOf(text: string): number {
+  if (!/^\d{1,7}(\.\d{1,3})?$/.test(text))
+    throw usage(`--weight must be a number such as 2, not "${clean(text)}"`);
+  return Number(text);
 }
 
 function amountsOf(words: readonly string[]): Record<string, string | number> {
@@ -155,89 +142,7 @@ function countOf(text: string, what: string): number {
 
 async function ask(cli: Cli, input: WhatIfInput): Promise<void> {
   const answer = await cli.client().whatIf(input);
-  cli.show(answer, () => print(cli, answer));
-}
-
-function print(cli: Cli, answer: WhatIfView): void {
-  const before = cli.paint('dim', `At event ${answer.sequence}, with this change:`);
-  const sections = [
-    section(cli, answer.stops, ['job is stopped by it', 'jobs are stopped by it'], stopColumns),
-    section(cli, answer.preempts, ['job is preempted', 'jobs are preempted'], preemptColumns),
-    section(
-      cli,
-      answer.spares,
-      ['job is no longer preempted', 'jobs are no longer preempted'],
-      preemptColumns,
-    ),
-    section(cli, answer.starts, ['job starts', 'jobs start'], startColumns),
-    section(cli, answer.startsNot, ['job no longer starts', 'jobs no longer start'], startColumns),
-    section(cli, answer.moves, ['job starts elsewhere', 'jobs start elsewhere'], moveColumns),
-    reasons(cli, answer),
-  ].filter((lines) => lines.length > 0);
-  cli.line(before);
-  if (sections.length === 0) cli.line('  nothing else is decided than without it');
-  for (const lines of sections) for (const line of lines) cli.line(line === '' ? '' : `  ${line}`);
-  if (!answer.settled)
-    cli.line(
-      cli.paint('yellow', `There is more to come: only the first ${answer.cycles} cycles were looked at.`),
-    );
-}
-
-type Named = { readonly name: string };
-type OfJob = { readonly job: string; readonly project: string };
-
-function section<T extends OfJob>(
-  cli: Cli,
-  { count, items }: WhatIfList<T>,
-  [one, several]: readonly [string, string],
-  columns: readonly Column<T & Named>[],
-): string[] {
-  if (count === 0) return [];
-  const hidden = count - items.length;
-  const also = hidden > 0 && items.length > 0 ? `; ${hidden} of them not shown` : '';
-  const title = cli.paint('bold', `${count} ${count === 1 ? one : several}${also}`);
-  const lines = items.length > 0 ? cli.tableLines<T & Named>([...common(), ...columns], items) : [];
-  return ['', title, ...lines.map((line) => `  ${line}`)];
-}
-
-function common<T extends OfJob & Named>(): Column<T>[] {
-  return [
-    { title: 'NAME', cell: ({ name }) => name, importance: 8, least: 10 },
-    { title: 'JOB', cell: ({ job }) => job, importance: 9 },
-    { title: 'PROJECT', cell: ({ project }) => project, importance: 6, least: 8 },
-  ];
-}
-
-const startColumns: readonly Column<WhatIfStart & Named>[] = [
-  { title: 'NODES', cell: ({ nodes }) => some(nodes), importance: 7, least: 8 },
-];
-const moveColumns: readonly Column<WhatIfMove & Named>[] = [
-  { title: 'FROM', cell: ({ from }) => some(from), importance: 5, least: 8 },
-  { title: 'TO', cell: ({ to }) => some(to), importance: 7, least: 8 },
-];
-const stopColumns: readonly Column<WhatIfStop & Named>[] = [
-  { title: 'THEN', cell: ({ requeued }) => (requeued ? 'waits again' : 'ends'), importance: 7 },
-];
-const preemptColumns: readonly Column<WhatIfPreemption & Named>[] = [
-  { title: 'FOR', cell: ({ by }) => by ?? 'another project', importance: 7 },
-  { title: 'BY RIGHT OF', cell: ({ right }) => right, importance: 5 },
-];
-
-function some(names: readonly string[]): string {
-  return names.length > 4 ? `${names.slice(0, 4).join(', ')} and ${names.length - 4} more` : names.join(', ');
-}
-
-function reasons(cli: Cli, { verdicts }: WhatIfView): string[] {
-  if (verdicts.count === 0) return [];
-  const width = (cli.width ?? Number.POSITIVE_INFINITY) - 6;
-  const lines = ['', cli.paint('bold', 'Reasons to wait that change')];
-  for (const { name, job, project, jobs, beforeText, afterText } of verdicts.items) {
-    const also = jobs > 1 ? ` and ${jobs - 1} like it` : '';
-    lines.push(`  ${clean(name)}${also} (${job}, project ${clean(project)})`);
-    const texts = [`was: ${beforeText ?? 'not waiting'}`, `now: ${afterText ?? 'not looked at yet'}`];
-    for (const text of texts) for (const line of wrap(clean(text), width)) lines.push(`    ${line}`);
-  }
-  const hidden = verdicts.count - verdicts.items.length;
-  if (hidden > 0) lines.push(`  ${hidden} more, not shown`);
-  return lines;
+  cli.show(answer, () => {
+    for (const line of whatIfLines(cli, answer)) cli.line(line);
+  });
 }

@@ -15,11 +15,34 @@ export const maxJobs = 10_000;
 const maxAliases = 100;
 const maxDepth = 100;
 
-export interface SpecDocument {
-  readonly value: JobSpecInput;
+export interface FileDocument {
+  readonly value: unknown;
   /** Where in the file a JSON pointer of this document is written. */
   readonly spot: (pointer: string, part: Part) => Spot;
 }
+
+export interface SpecDocument extends FileDocument {
+  readonly value: JobSpecInput;
+}
+
+/** What a file holds, for the sentences about it. */
+interface Content {
+  readonly word: string;
+  readonly example: string;
+  readonly empty: string;
+}
+
+const jobContent: Content = {
+  word: 'job',
+  example: 'command: [python, train.py]',
+  empty: 'there is no job in it; write at least a command',
+};
+
+const policyContent: Content = {
+  word: 'policy',
+  example: 'defaultTier: standard',
+  empty: 'there is nothing in it; "muster policy get" prints the one in force',
+};
 
 export interface FileProblem extends Spot {
   readonly message: string;
@@ -68,22 +91,30 @@ function decoded(bytes: Buffer, name: string): string {
 }
 
 export function parseDocuments(text: string, file: string): SpecDocument[] {
+  return parsed(text, file, jobContent) as SpecDocument[];
+}
+
+/** The only document of a file with a policy. */
+export function parsePolicyFile(text: string, file: string): FileDocument {
+  const [only, ...more] = parsed(text, file, policyContent);
+  if (!only || more.length > 0) throw usage(`${file} has ${more.length + 1} documents; a policy is one`);
+  return only;
+}
+
+function parsed(text: string, file: string, content: Content): FileDocument[] {
   const lines = new LineCounter();
   const documents = composed(text, file, lines);
   const spotAt = (offset: number): Spot => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
-  const found = documents.flatMap((document) => syntaxProblems(document, spotAt));
+  const found = documents.flatMap((document) => syntaxProblems(document, content, spotAt));
   if (found.length > 0) throw new FileProblems(file, found.slice(0, 20));
   // A trailing "---" makes an empty document; it asks for nothing.
   const filled = documents.filter((document) => !isEmpty(document));
-  if (filled.length === 0)
-    throw new FileProblems(file, [
-      { line: 1, column: 1, message: 'there is no job in it; write at least a command' },
-    ]);
+  if (filled.length === 0) throw new FileProblems(file, [{ line: 1, column: 1, message: content.empty }]);
   return filled.map((document) => ({
-    value: document.toJS({ maxAliasCount: maxAliases }) as JobSpecInput,
+    value: document.toJS({ maxAliasCount: maxAliases }),
     spot: (pointer, part) => place(document, pointer, part, spotAt),
   }));
 }
@@ -109,7 +140,11 @@ function isEmpty({ contents }: Document): boolean {
   return contents === null || (isScalar(contents) && contents.value === null);
 }
 
-function syntaxProblems(document: Document.Parsed, spotAt: (offset: number) => Spot): FileProblem[] {
+function syntaxProblems(
+  document: Document.Parsed,
+  content: Content,
+  spotAt: (offset: number) => Spot,
+): FileProblem[] {
   const errors = [...document.errors, ...document.warnings].map((error) => ({
     ...spotAt(error.pos[0]),
     message: syntaxText(error.code, error.message),
@@ -117,7 +152,7 @@ function syntaxProblems(document: Document.Parsed, spotAt: (offset: number) => S
   // What the parser says after its first error on a line is mostly an echo of it.
   if (errors.length > 0)
     return errors.filter(({ line }, i) => errors.findIndex((error) => error.line === line) === i);
-  const shape = shapeProblems(document, spotAt);
+  const shape = shapeProblems(document, content, spotAt);
   if (shape.length > 0) return shape;
   try {
     document.toJS({ maxAliasCount: maxAliases });
@@ -135,7 +170,11 @@ function syntaxText(code: string, message: string): string {
   return message.split('\n')[0] ?? message;
 }
 
-function shapeProblems(document: Document.Parsed, spotAt: (offset: number) => Spot): FileProblem[] {
+function shapeProblems(
+  document: Document.Parsed,
+  { word, example }: Content,
+  spotAt: (offset: number) => Spot,
+): FileProblem[] {
   const problems: FileProblem[] = [];
   visit(document, {
     Map(_, map, path) {
@@ -165,7 +204,7 @@ function shapeProblems(document: Document.Parsed, spotAt: (offset: number) => Sp
   if (problems.length === 0 && !isMap(document.contents) && !isEmpty(document))
     problems.push({
       ...spotAt(document.contents?.range?.[0] ?? 0),
-      message: 'a job is a mapping of fields, such as "command: [python, train.py]"',
+      message: `a ${word} is a mapping of fields, such as "${example}"`,
     });
   return problems;
 }

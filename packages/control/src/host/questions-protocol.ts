@@ -1,4 +1,5 @@
 // Messages between the main thread and the worker thread that answers questions.
+import type { JobRequest } from '@muster/engine';
 import type { ReplayProgress, ReplayRequest, WhatIfQuestion } from '@muster/model';
 
 export interface QuestionsWorkerData {
@@ -7,6 +8,7 @@ export interface QuestionsWorkerData {
 
 export type Asked =
   | { readonly what: 'whatIf'; readonly question: WhatIfQuestion; readonly atLeast: number }
+  | { readonly what: 'score'; readonly request: JobRequest; readonly known: boolean }
   | { readonly what: 'replay'; readonly request: ReplayRequest }
   | { readonly what: 'snapshot'; readonly epoch: number; readonly bytesMax: number };
 

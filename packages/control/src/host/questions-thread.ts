@@ -7,6 +7,7 @@ import {
   type ProblemCode,
   type ReplayProgress,
   type ReplayReport,
+  type Score,
   type WhatIf,
 } from '@muster/model';
 import type { SnapshotRow } from '@muster/store';
@@ -112,6 +113,7 @@ export function questionsThread({ databaseUrl, log }: QuestionsThreadOptions): Q
 
   return {
     whatIf: (question, atLeast) => ask<WhatIf>({ what: 'whatIf', question, atLeast }),
+    score: (request, known) => ask<Score>({ what: 'score', request, known }),
     replay: (request, progress, signal) => ask<ReplayReport>({ what: 'replay', request }, progress, signal),
     snapshot: (epoch, bytesMax) => ask<SnapshotRow | null>({ what: 'snapshot', epoch, bytesMax }),
     stop() {

@@ -28,6 +28,8 @@ function answerTo(id: number, asked: Asked, signal: AbortSignal): Promise<unknow
   switch (asked.what) {
     case 'whatIf':
       return questions.whatIf(asked.question, asked.atLeast);
+    case 'score':
+      return questions.score(asked.request, asked.known);
     case 'snapshot':
       return questions.snapshot(asked.epoch, asked.bytesMax);
     case 'replay': {

@@ -62,6 +62,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
     explain: (job, atLeast, whole) => brain.explain(job, atLeast, whole),
     consider: (request) => brain.consider(request),
     ledger: (atLeast) => brain.ledger(atLeast),
+    score: (request, known) => questions.score(request, known),
     whatIf: (question, atLeast) => questions.whatIf(question, atLeast),
     replay: (request, progress, signal) => questions.replay(request, progress, signal),
     agents: {

@@ -116,6 +116,12 @@ export class World {
     else this.tell({ kind: 'node.undrained', node: id, name: node.name, by: 'ada' });
   }
 
+  trust(id: NodeId, trustMilli: number): void {
+    const node = this.nodes.get(id)!;
+    this.nodes.set(id, { ...node, trustMilli });
+    this.tell({ kind: 'node.trusted', node: id, name: node.name, trustMilli, by: 'ada' });
+  }
+
   submit(facts: JobFacts, held = false): void {
     const waiting = { attempt: 1, sinceMs: facts.submittedMs, notBeforeMs: 0, ...freshPast };
     const state: LiveState = held

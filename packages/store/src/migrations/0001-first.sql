@@ -129,6 +129,8 @@ CREATE TABLE node (
   state jsonb NOT NULL,
   state_name text NOT NULL CHECK (state_name IN ('ready', 'silent', 'lost', 'removed')),
   drain jsonb,
+  -- Thousandths; what is missing makes the node dearer.
+  trust_milli integer NOT NULL DEFAULT 1000 CHECK (trust_milli BETWEEN 0 AND 1000),
   session text,
   server text,
   boot_id text,

@@ -50,7 +50,7 @@ async function welcomeNode(tx: Tx, node: NodeRecord, state: NodeState, hello: He
     hello.inventory.memoryMib,
     hello.inventory.devices.length,
   ]);
-  const { id, name, cluster, pool, drain } = node;
+  const { id, name, cluster, pool, drain, trustMilli } = node;
   const facts = {
     node: id,
     name,
@@ -60,6 +60,7 @@ async function welcomeNode(tx: Tx, node: NodeRecord, state: NodeState, hello: He
     inventory: hello.inventory,
     state: state.state,
     drain,
+    trustMilli,
   };
   const events: EventBody[] = [];
   if (changed) events.push({ kind: node.generation === 0 ? 'node.joined' : 'node.changed', ...facts });

@@ -119,6 +119,25 @@ export async function drain(
   });
 }
 
+const setTrust = { name: 'set-trust', text: 'UPDATE node SET trust_milli = $2 WHERE id = $1' };
+
+export async function trust(
+  database: Database,
+  id: NodeId,
+  trustMilli: number,
+  by: string,
+): Promise<Outcome<null, 'not-found'>> {
+  return decide(database, async (tx) => {
+    const node = (await lockNodes(tx, [id])).get(id);
+    if (!node || node.state.state === 'removed') return 'not-found';
+    if (node.trustMilli === trustMilli) return null;
+    await tx.query(setTrust, [id, trustMilli]);
+    // Of a node that has never spoken nobody has heard yet.
+    if (node.generation > 0) append(tx, { kind: 'node.trusted', node: id, name: node.name, trustMilli, by });
+    return null;
+  });
+}
+
 /** An operator's drain of a quarantined node ends no quarantine: only letting work onto it again does. */
 function quarantineOf(before: Drain | null): Pick<Drain, 'quarantine'> {
   return before?.quarantine ? { quarantine: true } : {};

@@ -22,6 +22,7 @@ export interface NodeRecord {
   readonly pool: string;
   readonly generation: number;
   readonly drain: Drain | null;
+  readonly trustMilli: number;
   readonly strikes: Strikes | null;
   readonly session: string | null;
   readonly renewals: number;
@@ -33,7 +34,7 @@ export interface NodeRecord {
 const lockText = {
   name: 'lock-nodes',
   text: `
-SELECT id, name, cluster, pool, generation, drain, strikes, session, renewals, renewed_ms AS "renewedMs", runs, state
+SELECT id, name, cluster, pool, generation, drain, trust_milli AS "trustMilli", strikes, session, renewals, renewed_ms AS "renewedMs", runs, state
 FROM node WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
 };
 

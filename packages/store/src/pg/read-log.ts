@@ -80,7 +80,8 @@ export const latestPolicy = {
 const nodeRows = {
   name: 'engine-nodes',
   text: `
-SELECT id AS node, name, cluster, pool, generation, i.inventory, state_name AS state, drain
+SELECT id AS node, name, cluster, pool, generation, i.inventory, state_name AS state, drain,
+  trust_milli AS "trustMilli"
 FROM node JOIN inventory i ON i.node = node.id WHERE state_name <> 'removed' ORDER BY id`,
 };
 

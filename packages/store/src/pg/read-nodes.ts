@@ -4,7 +4,7 @@ import type { Counts, Freeze, Lease, NodeQuery, NodeRow } from '../contract.ts';
 import type { Database } from '../database.ts';
 
 const columns = `
-SELECT n.id, n.name, n.cluster, n.pool, n.generation, n.state, n.drain, i.inventory,
+SELECT n.id, n.name, n.cluster, n.pool, n.generation, n.state, n.drain, n.trust_milli AS "trustMilli", i.inventory,
   CASE WHEN (n.strikes ->> 'untilMs')::bigint > now_ms() THEN n.strikes END AS strikes,
   n.cpu_milli_used AS "cpuMilliUsed", n.memory_mib_used AS "memoryMibUsed", n.devices_used AS "devicesUsed",
   n.renewed_ms AS "renewedMs", n.agent_version AS "agentVersion", n.isolation

@@ -92,6 +92,12 @@ export function rebuildSuite(harness: Harness): void {
     await store.commitPlan(epoch, aPlan([unit]));
     await sayHello(store, node.node, { inventory: anInventory({ labels: { zone: 'c' } }) });
     await store.drain(node.node, { by: 'ada', reason: 'fan' }, 'ada');
+    for (const trustMilli of [900, 900, 750]) await store.trust(node.node, trustMilli, 'ada');
+    const told = (await store.eventsSince(0, 100)).filter(({ body }) => body.kind === 'node.trusted');
+    expect(told, 'said once, when it changes').toMatchObject([
+      { body: { trustMilli: 900, by: 'ada' } },
+      { body: { trustMilli: 750 } },
+    ]);
     const rows = await store.loadEngine();
     expect(rows.sequence).toBe((await store.head()).sequence);
     expect(rows).toMatchObject({ policyVersion: 1, policy: { defaultTier: 'standard' } });
@@ -105,6 +111,7 @@ export function rebuildSuite(harness: Harness): void {
         inventory: anInventory({ labels: { zone: 'c' } }),
         state: 'ready',
         drain: { by: 'ada', reason: 'fan', sinceMs: expect.any(Number) },
+        trustMilli: 750,
       },
     ]);
     const submits = (await store.eventsSince(0, 100)).filter((event) => event.body.kind === 'job.submitted');
