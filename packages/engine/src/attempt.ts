@@ -46,7 +46,7 @@ export class Attempt {
   /** Nodes with tasks of this gang; null where none is chosen twice. */
   readonly #own: Set<number> | null;
   /** Tasks of the gang in each domain, where the job asks for an even spread of all its groups. */
-  readonly #spread = new Map<number, number>();
+  #spread: Map<number, number> | null = null;
   #foundFit: ClassFit | null = null;
   #foundAt = -1;
   #tasksNext = 0;
@@ -56,7 +56,8 @@ export class Attempt {
     this.#shape = shape;
     this.#ground = ground;
     // A countable resource may let a node take more tasks once the first ones took less than they could have.
-    this.#own = shape.groups.length > 1 || fleet.resources.list.length > 0 ? new Set() : null;
+    const again = fleet.resources.list.length > 0 && shape.groups[0]!.demand.tasks > 1;
+    this.#own = shape.groups.length > 1 || again ? new Set() : null;
     const { size } = fleet.ledger;
     this.placement = { from: size, to: size, portSlot: -1, port: -1 };
   }
@@ -118,10 +119,12 @@ export class Attempt {
 
   #placeSpread(demand: GroupDemand, into: Into, rooms: Rooms, level: number): number {
     const { tree } = this.#fleet;
-    const counts = demand.topology === null ? this.#spread : new Map<number, number>();
+    const counts = demand.topology === null ? this.#spreadOfAll() : new Map<number, number>();
     const domains: number[] = [];
-    for (const domain of tree.within(this.#ground.region, level))
-      if (rooms.room[domain]! > 0) domains.push(domain);
+    const { region } = this.#ground;
+    // Inside one domain of the level, or of a narrower one, there is nothing to be even about.
+    const among = tree.level[region]! >= level ? [region] : tree.within(region, level);
+    for (const domain of among) if (rooms.room[domain]! > 0) domains.push(domain);
     const parts = share(domains, demand.tasks, (domain) => rooms.room[domain]!, counts);
     let placed = 0;
     for (const [i, domain] of domains.entries()) {
@@ -132,6 +135,11 @@ export class Attempt {
       if (done < parts[i]!) break;
     }
     return placed;
+  }
+
+  #spreadOfAll(): Map<number, number> {
+    this.#spread ??= new Map();
+    return this.#spread;
   }
 
   /** The rooms of this option as the gang sees them; null where it may be nowhere. */
@@ -258,6 +266,7 @@ export class Attempt {
   }
 
   #placeInTier(group: number, fits: readonly ClassFit[], wanted: number, once: boolean): number {
+    const fleet = this.#fleet;
     let tasksMax = 0;
     for (let i = 0; i < fits.length; i++) tasksMax = Math.max(tasksMax, fits[i]!.tasksMax);
     let left = wanted;
@@ -265,18 +274,37 @@ export class Attempt {
     while (left > 0 && tasks > 0) {
       tasks = Math.min(tasks, left);
       const needsPort = group === 0 && this.placement.port < 0;
-      const slot = this.#tightest(fits, tasks, needsPort);
+      const slot = this.#sameAgain(fits, tasks, needsPort)
+        ? fleet.latest.slot
+        : this.#tightest(fits, tasks, needsPort);
       if (slot < 0) {
         tasks = this.#tasksNext;
         continue;
       }
-      this.#take(group, slot, this.#foundFit!, tasks);
+      const position = this.#take(group, slot, this.#foundFit!, tasks);
+      if (this.#own === null && tasks === 1 && this.#ground.avoid.size === 0)
+        fleet.latest.set(fits, this.#foundFit!, slot, position, needsPort, fleet.changes.count);
       left -= tasks;
       if (once) break;
       // Nodes without a free port are out for rank 0 only; they may hold more than the first one did.
       if (needsPort) tasks = tasksMax;
     }
     return wanted - left;
+  }
+
+  /**
+   * Whether the node that the last such task went to is the tightest again. It is while it holds another: it has less left
+   * than when it was the tightest, and since then nothing else in the fleet has changed.
+   */
+  #sameAgain(fits: readonly ClassFit[], tasks: number, needsPort: boolean): boolean {
+    const { latest, changes } = this.#fleet;
+    if (latest.changes !== changes.count || latest.fits !== fits || latest.needsPort !== needsPort)
+      return false;
+    if (tasks !== 1 || this.#own !== null || this.#ground.avoid.size > 0) return false;
+    if (this.#room(latest.slot, latest.fit!, 1, needsPort) === 0) return false;
+    this.#foundFit = latest.fit;
+    this.#foundAt = latest.position;
+    return true;
   }
 
   /**
@@ -376,7 +404,8 @@ export class Attempt {
     return fit.needs.length === 0 ? room : Math.min(room, fleet.resources.roomAt(slot, fit.needs));
   }
 
-  #take(group: number, slot: number, fit: ClassFit, tasks: number): void {
+  /** Returns the node's position in the index afterwards. */
+  #take(group: number, slot: number, fit: ClassFit, tasks: number): number {
     const fleet = this.#fleet;
     const { ledger } = fleet;
     const first = this.#own === null || !this.#own.has(slot);
@@ -391,12 +420,13 @@ export class Attempt {
         chooseDevices(words, slot * stride, fit.devices, fit.mask, fit.count, ledger.devices, at);
       fleet.changeTask(1, slot, fit, ledger.devices, at, fit.count, fit.milli);
     }
-    fleet.end(slot, this.#foundAt);
+    const position = fleet.end(slot, this.#foundAt);
     this.placement.to = ledger.size;
-    if (group !== 0 || this.placement.port >= 0) return;
+    if (group !== 0 || this.placement.port >= 0) return position;
     this.placement.portSlot = slot;
     this.placement.port = fleet.freePort(slot);
     takePort(fleet.ports[slot]!, this.placement.port);
+    return position;
   }
 }
 

@@ -54,10 +54,8 @@ export class DeviceMasks {
     this.fit(index + 1);
     const at = slot * this.stride * 32 + index;
     const taken = this.milli[at]! + milli;
-    invariant(
-      taken >= 0 && taken <= wholeDevice,
-      `device ${index} is ${milli > 0 ? 'sold twice' : 'not sold'}`,
-    );
+    if (taken < 0 || taken > wholeDevice)
+      invariant(false, `device ${index} is ${milli > 0 ? 'sold twice' : 'not sold'}`);
     this.milli[at] = taken;
     const word = slot * this.stride + (index >>> 5);
     const bit = 1 << (index & 31);

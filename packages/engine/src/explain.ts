@@ -15,12 +15,12 @@ import { type HeldClaim, whyLost } from './claims.ts';
 import type { JobRequest } from './engine.ts';
 import { slotsOf } from './fit.ts';
 import type { Fleet } from './fleet.ts';
-import { allOver } from './gates.ts';
+import { allOver, overAt } from './gates.ts';
 import { helpfulChanges } from './helpful-changes.ts';
 import { helpfulEnds } from './helpful-ends.ts';
 import { failureCount, held, placed } from './jobs.ts';
 import type { Placement } from './ledger.ts';
-import { behindReason, bringUp, ceilingReason } from './make-plan.ts';
+import { behindReason, bringUp, ceilingReason, overReason } from './make-plan.ts';
 import { type NearEnd, Preemptions } from './preempt.ts';
 import type { Ask } from './resource-keys.ts';
 import { mightPreempt } from './rights.ts';
@@ -111,7 +111,7 @@ function whyWaits(state: State, job: number): Verdict {
     return victims > 0 ? preempting(victims, victims) : withNearEnd(whyNot(fleets, shape).verdict, nearEnd);
   }
   let nearEnd: NearEnd | null = null;
-  let ask: Ask | undefined;
+  let asks: readonly Ask[] = [];
   let verdict: Verdict | null = null;
   // What was tried in vain is tried again for the answer.
   const open = queue.open.has(shape);
@@ -122,13 +122,13 @@ function whyWaits(state: State, job: number): Verdict {
     const claim = pass.preemptions.claims.at(-1);
     if (claim?.job === job) verdict = preempting(claim.claim.victims.length, claim.claim.victims.length);
     if (reached) nearEnd = pass.preemptions.nearEnd;
-    ask = pass.over.get(lane);
+    asks = pass.over.get(lane) ?? [];
   });
   if (!open) queue.open.delete(shape);
   if (verdict) return verdict;
   if (!fits) return withNearEnd(whyNot(fleets, shape).verdict, nearEnd);
-  const late = ask ? allOver(projects, project, user, ask) : [];
-  return late.length > 0 ? ceilingReason(late).verdict : behindReason(state, job).verdict;
+  const isLate = asks.length > 0 && asks.every((ask) => overAt(project, user, ask) !== null);
+  return (isLate ? overReason(state, lane, asks) : behindReason(state, job)).verdict;
 }
 
 /** A job that would preempt may wait for an end instead. */

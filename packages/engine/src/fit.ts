@@ -15,24 +15,43 @@ import type { Ranked, Shape } from './shape.ts';
 import { root } from './tree.ts';
 
 const anyNode: ReadonlySet<number> = new Set();
+const wholeFleet: Ground = { region: root, packLevel: -1, avoid: anyNode };
 
 /** Orders of groups tried for one combination of alternatives. */
 const maxOrders = 8;
 
+/** Whether the job may have a place that was found; the next alternative is tried when not. */
+export type Allows = (placement: Placement) => boolean;
+
 /** A place for every task, now taken in the fleet; or null, with the fleet as it was. */
-export function place(fleet: Fleet, shape: Shape, avoid: readonly NodeId[]): Placement | null {
+export function place(
+  fleet: Fleet,
+  shape: Shape,
+  avoid: readonly NodeId[],
+  allows: Allows | null = null,
+): Placement | null {
   if (avoid.length > 0) {
     const slots = new Set<number>();
     for (const node of avoid) if (fleet.slots.has(node)) slots.add(fleet.slotOf(node));
-    const away = slots.size > 0 ? placeAround(fleet, shape, slots) : null;
+    const away = slots.size > 0 ? placeAround(fleet, shape, slots, allows) : null;
     if (away) return away;
   }
-  return placeAround(fleet, shape, anyNode);
+  return placeAround(fleet, shape, anyNode, allows);
 }
 
-function placeAround(fleet: Fleet, shape: Shape, avoid: ReadonlySet<number>): Placement | null {
+function placeAround(
+  fleet: Fleet,
+  shape: Shape,
+  avoid: ReadonlySet<number>,
+  allows: Allows | null,
+): Placement | null {
   const { ranked } = shape;
-  if (ranked.length === 1) return placeCombination(fleet, shape, avoid, ranked[0]!.combination);
+  if (ranked.length === 1) {
+    const placement = placeCombination(fleet, shape, avoid, ranked[0]!.combination);
+    if (placement === null || allows === null || allows(placement)) return placement;
+    undo(fleet, placement);
+    return null;
+  }
   let best: Ranked | null = null;
   let bestCost = Number.POSITIVE_INFINITY;
   for (const next of ranked) {
@@ -41,8 +60,9 @@ function placeAround(fleet: Fleet, shape: Shape, avoid: ReadonlySet<number>): Pl
     const placement = placeCombination(fleet, shape, avoid, next.combination);
     if (!placement) continue;
     const cost = costOf(fleet, shape, placement);
+    const allowed = allows === null || allows(placement);
     undo(fleet, placement);
-    if (cost > bestCost || (cost === bestCost && next.index > best!.index)) continue;
+    if (!allowed || cost > bestCost || (cost === bestCost && next.index > best!.index)) continue;
     best = next;
     bestCost = cost;
   }
@@ -67,7 +87,7 @@ function placeCombination(
 ): Placement | null {
   const { topology } = shape.demand;
   if (topology === null || topology.mode === 'spread')
-    return placeOn(fleet, shape, combination, { region: root, packLevel: -1, avoid });
+    return placeOn(fleet, shape, combination, avoid.size === 0 ? wholeFleet : { ...wholeFleet, avoid });
   for (const ground of groundsOf(fleet, shape, combination, avoid)) {
     const placement = placeOn(fleet, shape, combination, ground);
     if (placement) return placement;
@@ -128,16 +148,15 @@ export function slotsOf(fleet: Fleet, { from, to }: Placement): number[] {
 /** Where a gang that fits nowhere comes furthest: of a required level the domain with most room for the first group. */
 export function likeliest(fleet: Fleet, shape: Shape, combination: readonly number[]): Ground {
   const { topology } = shape.demand;
-  const anywhere: Ground = { region: root, packLevel: -1, avoid: anyNode };
-  if (topology === null || topology.mode === 'spread') return anywhere;
+  if (topology === null || topology.mode === 'spread') return wholeFleet;
   const level = fleet.tree.levelNamed(topology.level);
-  const nowhere: Ground = { ...anywhere, packLevel: -2 };
+  const nowhere: Ground = { ...wholeFleet, packLevel: -2 };
   if (level === -2) return nowhere;
-  if (topology.mode === 'preferred') return { ...anywhere, packLevel: level };
+  if (topology.mode === 'preferred') return { ...wholeFleet, packLevel: level };
   const [leader] = groupOrder(shape, combination);
   const rooms = roomsOf(fleet, shape, leader!, combination[leader!]!);
   const region = roomiest(fleet, rooms, level, root);
-  return region < 0 ? nowhere : { ...anywhere, region, packLevel: level };
+  return region < 0 ? nowhere : { ...wholeFleet, region, packLevel: level };
 }
 
 const onlyGroup: readonly number[] = [0];

@@ -18,6 +18,7 @@ import { Changes } from './changes.ts';
 import { ClassTable, type NodeClass } from './classes.ts';
 import { grown } from './columns.ts';
 import { DeviceMasks } from './devices.ts';
+import { Latest } from './latest.ts';
 import { Ledger } from './ledger.ts';
 import { Mix } from './mix.ts';
 import { NodeOrder } from './node-order.ts';
@@ -85,6 +86,7 @@ export class Fleet {
   tree: Tree;
   resources: Resources;
   readonly changes = new Changes();
+  readonly latest = new Latest();
   /** What the jobs that wait and run ask for together. */
   mix = new Mix();
   /** Rooms of options that ask for places of the topology. */
@@ -150,9 +152,10 @@ export class Fleet {
     return this.#isIndexed(slot) ? this.byClass[this.classOf[slot]!]!.index.find(slot) : -1;
   }
 
-  end(slot: number, position: number): void {
+  /** Returns the node's position from now on. */
+  end(slot: number, position: number): number {
     this.changes.add(slot);
-    if (position >= 0) this.byClass[this.classOf[slot]!]!.index.moved(position);
+    return position < 0 ? position : this.byClass[this.classOf[slot]!]!.index.moved(position);
   }
 
   /** Takes what one task takes (sign 1), or gives it back (-1). Its devices are `count` of a list, from `at`. */
@@ -194,16 +197,14 @@ export class Fleet {
   }
 
   enterRun(slot: number, exclusive: boolean): void {
-    invariant(
-      this.exclusive[slot] === 0 && !(exclusive && this.runs[slot]! > 0),
-      `node ${slot} is not shared`,
-    );
+    if (this.exclusive[slot] !== 0 || (exclusive && this.runs[slot]! > 0))
+      invariant(false, `node ${slot} is not shared`);
     this.runs[slot]!++;
     if (exclusive) this.exclusive[slot] = 1;
   }
 
   leaveRun(slot: number): void {
-    invariant(this.runs[slot]! > 0, `no run is on node ${slot}`);
+    if (this.runs[slot]! === 0) invariant(false, `no run is on node ${slot}`);
     this.runs[slot]!--;
     this.changes.add(slot);
     if (this.runs[slot]! > 0) return;
@@ -213,6 +214,7 @@ export class Fleet {
 
   /** A claim comes to the node (1) or goes (-1). */
   claimNode(slot: number, exclusive: boolean, sign: 1 | -1): void {
+    this.changes.add(slot);
     this.claimed[slot]! += sign;
     if (exclusive) this.claimedAlone[slot]! += sign;
   }

@@ -25,6 +25,23 @@ function exceeds(at: Project, user: string, { keys, amounts }: Ask): boolean {
   return false;
 }
 
+/** Every ceiling that is in the way of each of several alternatives; of one ceiling the least that is asked of it. */
+export function allOverAny(
+  projects: Projects,
+  project: Project,
+  user: string,
+  asks: readonly Ask[],
+): OverCeiling[] {
+  const found = new Map<string, OverCeiling>();
+  for (const ask of asks)
+    for (const over of allOver(projects, project, user, ask)) {
+      const name = `${over.project}|${over.key}|${over.user}`;
+      const known = found.get(name);
+      if (!known || over.asks < known.asks) found.set(name, over);
+    }
+  return [...found.values()];
+}
+
 /** Every ceiling that is in the way: projects from the job's own upwards, keys by their texts. */
 export function allOver({ keys: names }: Projects, project: Project, user: string, ask: Ask): OverCeiling[] {
   const found: OverCeiling[] = [];

@@ -3,7 +3,7 @@ import { Hasher, SetHasher } from './hash.ts';
 
 describe('the hash', () => {
   test('is the same text for the same values on every machine', () => {
-    expect(new Hasher().text('muster').number(42).optional(null).digest()).toBe('449f10ac82b1d2f8');
+    expect(new Hasher().text('muster').number(42).optional(null).digest()).toBe('f02351614c234321');
   });
 
   test('tells neighbours apart', () => {

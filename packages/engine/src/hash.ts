@@ -3,6 +3,7 @@
 
 const laneOne = 0x9e3779b1;
 const laneTwo = 0x85ebca6b;
+const smallBelow = 0x8000_0000;
 
 export class Hasher {
   #a = 0x243f6a88;
@@ -15,16 +16,23 @@ export class Hasher {
     this.#b = (this.#b << 17) | (this.#b >>> 15);
   }
 
+  /** Two code units a word, after the length. */
   text(value: string): this {
-    this.#mix(value.length);
-    for (let i = 0; i < value.length; i++) this.#mix(value.charCodeAt(i));
+    const { length } = value;
+    this.#mix(length);
+    for (let i = 1; i < length; i += 2) this.#mix(value.charCodeAt(i - 1) | (value.charCodeAt(i) << 16));
+    if (length & 1) this.#mix(value.charCodeAt(length - 1));
     return this;
   }
 
-  /** A whole number below 2^53; the sign counts. */
+  /** A whole number below 2^53; the sign counts. Small ones are one word, whose highest bit tells it from the first of two. */
   number(value: number): this {
+    if (value >= 0 && value < smallBelow) {
+      this.#mix(value);
+      return this;
+    }
+    this.#mix(Math.floor(value / 0x1_0000_0000) | smallBelow);
     this.#mix(value | 0);
-    this.#mix(Math.trunc(value / 0x1_0000_0000) | 0);
     return this;
   }
 

@@ -1,7 +1,7 @@
 // What would start a job now: single changes of the job or of one ceiling, each tried on the state as it is.
 import type { Change, OverCeiling } from '@muster/model';
 import { type Candidate, type Ladder, laddersOf } from './demand-changes.ts';
-import { allOver } from './gates.ts';
+import { allOver, allOverAny } from './gates.ts';
 import { none, type Project } from './projects.ts';
 import { preemptsNow, type Started, type Steps, startsNow, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
@@ -103,8 +103,8 @@ function lateOver(state: State, job: number): OverCeiling[] {
   let over: OverCeiling[] = [];
   if (lane.shape.blocked !== null || lane.gated !== null) return over;
   walkTo(state, job, { steps: null, preempts: false }, (pass) => {
-    const ask = pass.over.get(lane);
-    if (ask) over = allOver(projects, lane.project, lane.user, ask);
+    const asks = pass.over.get(lane);
+    if (asks) over = allOverAny(projects, lane.project, lane.user, asks);
   });
   return over;
 }

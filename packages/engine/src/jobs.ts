@@ -102,7 +102,7 @@ export class JobTable {
   }
 
   avoid(slot: number): readonly NodeId[] {
-    return this.#avoid.get(slot) ?? none;
+    return this.#avoid.size === 0 ? none : (this.#avoid.get(slot) ?? none);
   }
 
   setAvoid(slot: number, avoid: readonly NodeId[]): void {

@@ -48,6 +48,25 @@ export class Ledger {
   }
 }
 
+/** Gives back all rows from this one on. Jobs that were placed one after the other mostly filled a node together. */
+export function giveBack(fleet: Fleet, from: number): void {
+  const { ledger } = fleet;
+  while (ledger.size > from) {
+    const slot = ledger.slot[ledger.size - 1]!;
+    const position = fleet.begin(slot);
+    for (let pick = ledger.size - 1; pick >= from && ledger.slot[pick] === slot; pick--) {
+      const fit = ledger.fits[pick]!;
+      for (let t = ledger.tasks[pick]! - 1, at = ledger.devicesAt[pick]! + t * fit.count; t >= 0; t--) {
+        fleet.changeTask(-1, slot, fit, ledger.devices, at, fit.count, fit.milli);
+        at -= fit.count;
+      }
+      if (ledger.first[pick] === 1) fleet.leaveRun(slot);
+      ledger.removeLast();
+    }
+    fleet.end(slot, position);
+  }
+}
+
 /** Rows of the fleet's ledger: in the order they were chosen; of each group, lower ranks first. */
 export interface Placement {
   readonly from: number;
@@ -64,21 +83,8 @@ export function undo(fleet: Fleet, placement: Placement): void {
 
 /** Gives back what it took after it stood at `mark`. */
 export function undoTo(fleet: Fleet, placement: Placement, mark: Omit<Placement, 'from'>): void {
-  const { ledger } = fleet;
   if (placement.port >= 0 && mark.port < 0) releasePort(fleet.ports[placement.portSlot]!, placement.port);
-  while (ledger.size > mark.to) {
-    const pick = ledger.size - 1;
-    const slot = ledger.slot[pick]!;
-    const fit = ledger.fits[pick]!;
-    const position = fleet.begin(slot);
-    for (let t = ledger.tasks[pick]! - 1, at = ledger.devicesAt[pick]! + t * fit.count; t >= 0; t--) {
-      fleet.changeTask(-1, slot, fit, ledger.devices, at, fit.count, fit.milli);
-      at -= fit.count;
-    }
-    if (ledger.first[pick] === 1) fleet.leaveRun(slot);
-    fleet.end(slot, position);
-    ledger.removeLast();
-  }
+  giveBack(fleet, mark.to);
   placement.to = mark.to;
   placement.port = mark.port;
   placement.portSlot = mark.portSlot;

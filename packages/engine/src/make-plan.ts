@@ -21,13 +21,14 @@ import {
   type TaskPlacement,
 } from '@muster/model';
 import type { Fleet } from './fleet.ts';
-import { allOver, overAt } from './gates.ts';
+import { allOver, allOverAny, overAt } from './gates.ts';
 import { Hasher } from './hash.ts';
 import type { Placement } from './ledger.ts';
 import { compareText } from './order.ts';
 import { type Pass, type Placed, undoPass, walk } from './pass.ts';
 import { type Entry, type Lane, type Queue, waitingOf } from './queue.ts';
 import { type Reason, reasonOf } from './reason.ts';
+import type { Ask } from './resource-keys.ts';
 import { preemptUnits, settleClaims } from './settle.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
@@ -141,7 +142,7 @@ interface Judged {
 
 /** On the state as it is, without the plan. */
 function judge(state: State, pass: Pass): Judged {
-  const { queue, projects, fleets } = state;
+  const { queue, fleets } = state;
   const judged: Judged = { shapes: new Map(), lanes: new Map() };
   const claimed = new Set(pass.preemptions.claims.map(({ job }) => queue.entryOf(job).lane.shape));
   for (const shape of pass.failed) {
@@ -156,17 +157,22 @@ function judge(state: State, pass: Pass): Judged {
     judged.shapes.set(shape, shape.blocked);
   }
   const waits = new Set<Shape>();
-  const starts = new Set(
-    [...pass.placed, ...pass.preemptions.claims].map(({ job }) => queue.entryOf(job).lane),
-  );
-  for (const [lane, ask] of pass.over) {
+  const starts = new Set<Lane>();
+  if (pass.over.size > 0)
+    for (const { job } of [...pass.placed, ...pass.preemptions.claims]) starts.add(queue.entryOf(job).lane);
+  for (const [lane, asks] of pass.over) {
     const { project, user, shape } = lane;
+    const over = asks.map((ask) => overAt(project, user, ask));
+    const [at] = over;
     // The next of a lane whose first starts is judged once that has come back.
-    const at = starts.has(lane) ? null : overAt(project, user, ask);
-    const why = at === null ? behind : ceilingReason(allOver(projects, project, user, ask));
-    judged.lanes.set(lane, why);
-    if (at === null || why === behind) waits.add(shape);
-    else if (ask === shape.ask) queue.gate(lane, { at, reason: why });
+    if (starts.has(lane) || over.includes(null) || !at) {
+      judged.lanes.set(lane, behind);
+      waits.add(shape);
+      continue;
+    }
+    const reason = overReason(state, lane, asks);
+    judged.lanes.set(lane, reason);
+    if (asks[0] === shape.ask) queue.gate(lane, { at, reason });
   }
   for (const lane of pass.over.keys()) {
     const { shape } = lane;
@@ -206,6 +212,13 @@ function* suspects({ queue, ceilingsMoved, tightened }: State): IterableIterator
   for (const entry of queue.fresh) if (entry.told === null) yield entry.lane;
 }
 
+/** For a lane that is over a ceiling with each of its alternatives that have room. */
+export function overReason({ projects }: State, { project, user }: Lane, asks: readonly Ask[]): Reason {
+  const over = allOverAny(projects, project, user, asks);
+  // With another alternative what is above one ceiling alone may still be had.
+  return asks.length === 1 ? ceilingReason(over) : reasonOf({ kind: 'waits', reasons: over });
+}
+
 /** Impossible when what it asks for alone is above a ceiling. */
 export function ceilingReason(over: readonly OverCeiling[]): Reason {
   const never = over.filter(({ asks, ceiling }) => asks > ceiling);
@@ -224,13 +237,10 @@ export function ceilingReason(over: readonly OverCeiling[]): Reason {
 function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
   const { queue } = state;
   const verdicts: EntryVerdict[] = [];
-  const started = new Map<Entry, number>();
-  for (const { job } of [...pass.placed, ...pass.preemptions.claims]) {
-    const entry = queue.entryOf(job);
-    started.set(entry, (started.get(entry) ?? 0) + 1);
-  }
+  let started: ReadonlyMap<Entry, number> | null = null;
   let startedJobs: ReadonlySet<number> | null = null;
   const tellEntry = (entry: Entry, why: Why, lasting: boolean): void => {
+    started ??= startsByEntry(queue, pass);
     const left = waitingOf(entry) - (started.get(entry) ?? 0);
     // All its jobs are in this plan; should a unit be dropped, the entry is told next time.
     if (left === 0 || why === behind || !lasting) queue.fresh.add(entry);
@@ -266,6 +276,15 @@ function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
     if (why) tellEntry(entry, why, true);
   }
   return verdicts.sort((a, b) => compareText(a.entry, b.entry));
+}
+
+function startsByEntry(queue: Queue, { placed, preemptions }: Pass): Map<Entry, number> {
+  const started = new Map<Entry, number>();
+  for (const { job } of [...placed, ...preemptions.claims]) {
+    const entry = queue.entryOf(job);
+    started.set(entry, (started.get(entry) ?? 0) + 1);
+  }
+  return started;
 }
 
 /** The first job of the entry that does not start in this plan. */
@@ -319,20 +338,23 @@ function makeUnit(state: State, { job, placement, uses }: Placed): PlanUnit {
 /** Groups as written, inside each node by node in the order they were chosen. */
 export function tasksOf(fleet: Fleet, { from, to }: Placement, groups: number): TaskPlacement[] {
   const { ledger } = fleet;
+  // A list that grows has room for many, and a plan may be a hundred thousand lists of one.
+  if (to === from + 1 && ledger.tasks[from] === 1) return [taskOf(fleet, 0, from, 0)];
   const tasks: TaskPlacement[] = [];
-  for (let group = 0; group < groups; group++) {
-    for (let pick = from; pick < to; pick++) {
-      if (ledger.group[pick] !== group) continue;
-      const { node } = fleet.facts[ledger.slot[pick]!]!;
-      const { cpuMilli, memoryMib, count, milli: deviceMilli } = ledger.fits[pick]!;
-      const end = ledger.devicesAt[pick]! + ledger.tasks[pick]! * count;
-      for (let i = 0, at = ledger.devicesAt[pick]!; i < ledger.tasks[pick]!; i++, at += count) {
-        const devices = deviceList(ledger.devices, at, Math.min(end, at + count));
-        tasks.push({ rank: tasks.length, group, node, cpuMilli, memoryMib, devices, deviceMilli });
-      }
-    }
-  }
+  for (let group = 0; group < groups; group++)
+    for (let pick = from; pick < to; pick++)
+      if (ledger.group[pick] === group)
+        for (let i = 0; i < ledger.tasks[pick]!; i++) tasks.push(taskOf(fleet, tasks.length, pick, i));
   return tasks;
+}
+
+/** The `nth` task of a pick. */
+function taskOf({ ledger, facts }: Fleet, rank: number, pick: number, nth: number): TaskPlacement {
+  const { node } = facts[ledger.slot[pick]!]!;
+  const { cpuMilli, memoryMib, count, milli: deviceMilli } = ledger.fits[pick]!;
+  const at = ledger.devicesAt[pick]! + nth * count;
+  const devices = deviceList(ledger.devices, at, at + count);
+  return { rank, group: ledger.group[pick]!, node, cpuMilli, memoryMib, devices, deviceMilli };
 }
 
 /** Equal lists of few devices are one list: a plan of very many small jobs is mostly such. */

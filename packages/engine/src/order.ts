@@ -33,8 +33,8 @@
 //         Spread: one task after the other to the domain with the fewest tasks, then least room left, then the path; so
 //         two domains differ by more than one only where the one with fewer has no room. A group's own topology stands
 //         in place of the job's spread, and inside the job's domain otherwise. Domains are filled by path.
-// Alternatives: of those that fit now, the choice of one alternative a group whose tasks cost least together; of equal ones the
-//         first as written, where earlier groups keep their preference longest. See shape.ts.
+// Alternatives: of those that fit now, and stay within every ceiling where they do, the choice of one alternative a group whose
+//         tasks cost least together; of equal ones the first as written, where earlier groups keep their preference longest. See shape.ts.
 // Devices and ports: devices.ts, and the lowest free port.
 // Texts compare by code units.
 import type { JobTable } from './jobs.ts';

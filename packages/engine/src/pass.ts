@@ -2,10 +2,11 @@
 // room and quota alike, until `undoPass`; a question walks the same way and stops where its job would stand.
 import { place } from './fit.ts';
 import { overAt } from './gates.ts';
-import { type Placement, undo } from './ledger.ts';
+import { giveBack, type Placement } from './ledger.ts';
+import { releasePort } from './ports.ts';
 import { Preemptions } from './preempt.ts';
 import type { Lane } from './queue.ts';
-import type { Ask } from './resource-keys.ts';
+import { type Ask, noAsk } from './resource-keys.ts';
 import { matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { type Head, Turns } from './turns.ts';
@@ -23,8 +24,8 @@ export interface Pass {
   /** Shapes of which a job did not fit; of those, the ones that did not before anything was placed. */
   readonly failed: Set<Shape>;
   readonly unfit: Set<Shape>;
-  /** Lanes of which a job would have been over a ceiling, with what it would have used. */
-  readonly over: Map<Lane, Ask>;
+  /** Lanes of which a job would have been over a ceiling, with what it would have used: each alternative that had room. */
+  readonly over: Map<Lane, readonly Ask[]>;
 }
 
 /** Says that the walk is over before this job is tried. */
@@ -62,7 +63,7 @@ function lineUp(state: State, pass: Pass, turns: Turns): number {
     for (const lane of shape.lanes) {
       if (overAt(lane.project, lane.user, shape.ask) === null) {
         if (!pass.unfit.has(shape) || mayPreempt(pass, lane)) turns.enter(lane);
-      } else pass.over.set(lane, shape.ask);
+      } else pass.over.set(lane, [shape.ask]);
     }
   }
   return shapes;
@@ -84,21 +85,30 @@ function tryHead(state: State, pass: Pass, head: Head): boolean {
   const { lane } = head.entry;
   const { shape, project, user } = lane;
   if (overAt(project, user, shape.ask) !== null) {
-    pass.over.set(lane, shape.ask);
+    pass.over.set(lane, [shape.ask]);
     return false;
   }
   matchShape(shape, fleets.live.classes);
-  const placement = pass.failed.has(shape) ? null : place(fleets.live, shape, jobs.avoid(head.job));
+  const avoid = jobs.avoid(head.job);
+  let uses = noAsk;
+  const over: Ask[] = [];
+  const allows = (found: Placement): boolean => {
+    uses = projects.keys.placed(fleets.live, found);
+    if (overAt(project, user, uses) === null) return true;
+    over.push(uses);
+    return false;
+  };
+  const placement = pass.failed.has(shape) ? null : place(fleets.live, shape, avoid, allows);
   if (!placement) {
+    if (over.length > 0) {
+      pass.over.set(lane, over);
+      return false;
+    }
     pass.failed.add(shape);
     return pass.preemptions.try(head.job);
   }
-  const uses = projects.keys.placed(fleets.live, placement);
-  if (overAt(project, user, uses) !== null) {
-    undo(fleets.live, placement);
-    pass.over.set(lane, uses);
-    return false;
-  }
+  // Of several alternatives the best is not the one that was asked about last.
+  if (shape.ranked.length > 1) uses = projects.keys.placed(fleets.live, placement);
   projects.take(project, user, uses, 1);
   pass.placed.push({ job: head.job, placement, uses });
   pass.preemptions.placed(head.job, placement, uses);
@@ -108,10 +118,13 @@ function tryHead(state: State, pass: Pass, head: Head): boolean {
 export function undoPass(state: State, pass: Pass): void {
   const { queue, projects, fleets } = state;
   pass.preemptions.undo();
-  for (let i = pass.placed.length - 1; i >= 0; i--) {
-    const { job, placement, uses } = pass.placed[i]!;
+  const { placed } = pass;
+  if (placed.length === 0) return;
+  for (let i = placed.length - 1; i >= 0; i--) {
+    const { job, placement, uses } = placed[i]!;
     const { project, user } = queue.entryOf(job).lane;
     projects.take(project, user, uses, -1);
-    undo(fleets.live, placement);
+    releasePort(fleets.live.ports[placement.portSlot]!, placement.port);
   }
+  giveBack(fleets.live, placed[0]!.placement.from);
 }

@@ -8,20 +8,25 @@ export interface PortRange {
 
 /** The lowest port of the range that is not taken, or -1. Taken ones may lie outside after the range moved. */
 export function lowestFree(taken: readonly number[], { first, count }: PortRange): number {
+  const last = taken.length - 1;
   let port = first;
-  for (let i = 0; i < taken.length && taken[i]! <= port; i++) if (taken[i] === port) port++;
+  // Mostly the lowest ones are taken, without a gap.
+  if (last >= 0 && taken[0] === first && taken[last] === first + last) port = first + last + 1;
+  else for (let i = 0; i <= last && taken[i]! <= port; i++) if (taken[i] === port) port++;
   return port < first + count ? port : -1;
 }
 
 export function takePort(taken: number[], port: number): void {
   let at = taken.length;
   while (at > 0 && taken[at - 1]! > port) at--;
-  invariant(taken[at - 1] !== port, `port ${port} is taken twice`);
-  taken.splice(at, 0, port);
+  if (taken[at - 1] === port) invariant(false, `port ${port} is taken twice`);
+  if (at === taken.length) taken.push(port);
+  else taken.splice(at, 0, port);
 }
 
 export function releasePort(taken: number[], port: number): void {
-  const at = taken.indexOf(port);
-  invariant(at >= 0, `port ${port} is not taken`);
-  taken.splice(at, 1);
+  const at = taken.lastIndexOf(port);
+  if (at < 0) invariant(false, `port ${port} is not taken`);
+  if (at === taken.length - 1) taken.pop();
+  else taken.splice(at, 1);
 }

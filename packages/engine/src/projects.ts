@@ -45,6 +45,8 @@ export class Project {
   readonly ceiling: number[] = [];
   readonly userCeiling: number[] = [];
   limits = false;
+  /** Its place among the children of its parent, by path; -1 before `Projects.number` was asked. */
+  order = -1;
   /** What each user uses in the subtree; kept only where users have a ceiling. */
   userUse: Map<string, number[]> | null = null;
   /** Past use of its own runs, by key. */
@@ -68,6 +70,8 @@ export class Projects {
   readonly root: Project;
   /** Sum over nodes that are ready and not draining, by key. */
   readonly healthy: number[] = [];
+  /** Keys that shares count and of which there is healthy capacity; null before they are looked for. */
+  #counted: readonly number[] | null = null;
   /** Moves when the healthy capacity or the policy changed what anybody may use. */
   stale = true;
   readonly #byPath = new Map<string, Project>();
@@ -101,6 +105,20 @@ export class Projects {
     return this.#byPath.get(path) ?? null;
   }
 
+  get counted(): readonly number[] {
+    this.#counted ??= this.keys.texts.flatMap((_, key) =>
+      this.keys.shared[key] && (this.healthy[key] ?? 0) > 0 ? [key] : [],
+    );
+    return this.#counted;
+  }
+
+  /** Sees to it that the project and its siblings have numbers; their order among themselves never changes. */
+  number(project: Project): void {
+    if (project.order >= 0 || project.parent === null) return;
+    const siblings = project.parent.children.toSorted((a, b) => compareText(a.path, b.path));
+    for (const [i, sibling] of siblings.entries()) sibling.order = i;
+  }
+
   /** A node counts while it is ready and not draining. */
   addNode(facts: NodeFacts | undefined, sign: 1 | -1): void {
     if (facts?.state !== 'ready' || facts.drain !== null) return;
@@ -108,6 +126,7 @@ export class Projects {
       const key = this.keys.id(text);
       this.healthy[key] = assertAmount((this.healthy[key] ?? 0) + sign * amount, 'healthy capacity');
     }
+    this.#counted = null;
     this.stale = true;
   }
 

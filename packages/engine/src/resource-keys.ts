@@ -4,14 +4,17 @@ import { deviceKeys, isShared, type Uses } from '@muster/model';
 import type { NodeClass } from './classes.ts';
 import type { Fleet } from './fleet.ts';
 import type { Placement } from './ledger.ts';
+import type { ClassFit } from './match.ts';
 
 /** Amounts by key, keys in the order of their texts. */
 export interface Ask {
   readonly keys: readonly number[];
   readonly amounts: readonly number[];
+  /** The same by text, made when first asked for. */
+  uses: Uses | null;
 }
 
-export const noAsk: Ask = { keys: [], amounts: [] };
+export const noAsk: Ask = { keys: [], amounts: [], uses: {} };
 
 export class ResourceKeys {
   readonly texts: string[] = [];
@@ -22,6 +25,8 @@ export class ResourceKeys {
   #order: number[] = [];
   readonly #byClass = new WeakMap<NodeClass, readonly (readonly [number, number])[]>();
   readonly #sums: number[] = [];
+  /** What one task uses, for fits where that does not depend on which devices it gets. */
+  readonly #ofTask = new WeakMap<ClassFit, Ask>();
   readonly cpu = this.id('cpu');
   readonly memory = this.id('memory');
 
@@ -49,14 +54,36 @@ export class ResourceKeys {
     return this.#collect(Object.keys(uses).map((text) => this.id(text)));
   }
 
-  uses({ keys, amounts }: Ask): Uses {
+  uses(ask: Ask): Uses {
+    if (ask.uses !== null) return ask.uses;
+    const { keys, amounts } = ask;
     const uses: Record<string, number> = {};
     for (let i = 0; i < keys.length; i++) uses[this.texts[keys[i]!]!] = amounts[i]!;
+    ask.uses = uses;
     return uses;
   }
 
   /** What a placement uses, on the nodes it has. */
   placed(fleet: Fleet, { from, to }: Placement): Ask {
+    const { fits, tasks } = fleet.ledger;
+    if (to !== from + 1 || tasks[from] !== 1) return this.#sumUp(fleet, from, to);
+    const fit = fits[from]!;
+    const known = this.#ofTask.get(fit);
+    if (known) return known;
+    const ask = this.#sumUp(fleet, from, to);
+    if (this.#isUniform(fleet, fit)) this.#ofTask.set(fit, ask);
+    return ask;
+  }
+
+  /** Whether all devices that match are of one model: a fit is of one class, whose nodes have the same devices. */
+  #isUniform(fleet: Fleet, { classId, mask, count }: ClassFit): boolean {
+    if (count === 0) return true;
+    const keys = this.#keysOf(fleet.byClass[classId]!.cls);
+    const such = keys.filter((_, i) => mask === null || (mask[i >>> 5]! & (1 << (i & 31))) !== 0);
+    return such.every(([kind, model]) => kind === such[0]![0] && model === such[0]![1]);
+  }
+
+  #sumUp(fleet: Fleet, from: number, to: number): Ask {
     const { ledger } = fleet;
     const touched: number[] = [];
     for (let pick = from; pick < to; pick++) {
@@ -90,7 +117,7 @@ export class ResourceKeys {
       amounts[i] = this.#sums[touched[i]!]!;
       this.#sums[touched[i]!] = 0;
     }
-    return { keys: touched, amounts };
+    return { keys: touched, amounts, uses: null };
   }
 
   #keysOf(cls: NodeClass): readonly (readonly [number, number])[] {

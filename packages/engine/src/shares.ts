@@ -5,21 +5,19 @@ import type { Ask } from './resource-keys.ts';
 
 /** Of the whole subtree, or of the project's own runs when they stand beside its children. */
 export function shareOf(projects: Projects, project: Project, own: boolean): number {
-  const { healthy, keys } = projects;
+  const { healthy, counted } = projects;
   const use = own ? project.ownUse : project.use;
-  const kept = own ? project.ownKept : nothing;
   const past = own ? project.ownPast : project.past;
   let dominant = 0;
-  for (let key = 0; key < healthy.length; key++) {
-    const capacity = healthy[key] ?? 0;
-    if (capacity === 0 || !keys.shared[key]) continue;
-    const share = millionths((use[key] ?? 0) + (kept[key] ?? 0) + (past[key] ?? 0), capacity);
+  for (let i = 0; i < counted.length; i++) {
+    const key = counted[i]!;
+    const amount = (use[key] ?? 0) + (own ? (project.ownKept[key] ?? 0) : 0) + (past[key] ?? 0);
+    const share = millionths(amount, healthy[key]!);
     if (share > dominant) dominant = share;
   }
   return own ? dominant : Math.floor((dominant * 1000) / project.weightMilli);
 }
 
-const nothing: readonly number[] = [];
 const exactBelow = 9_000_000_000;
 
 /** `amount / capacity` in millionths, rounded down; exact for all amounts, because long division keeps within 2^53. */

@@ -105,25 +105,25 @@ export class SortedInts {
     // The first in a line is the one that leaves it, most of the time.
     if (this.size > 0 && this.#chunks[0]![0] === item) return 0;
     const position = this.#notBefore(item);
-    invariant(position >= 0 && this.at(position) === item, `${item} is not in its sorted list`);
+    if (position < 0 || this.at(position) !== item) invariant(false, `${item} is not in its sorted list`);
     return position;
   }
 
-  insert(item: number): void {
+  /** Returns its position. */
+  insert(item: number): number {
     this.size++;
     const position = this.#notBefore(item);
-    if (position >= 0) {
-      this.#insertAt(position >>> offsetBits, position & offsetMask, item);
-    } else if (this.#chunks.length === 0) {
-      const chunk = new Int32Array(firstCapacity);
-      chunk[0] = item;
-      this.#chunks.push(chunk);
-      this.#lengths.push(1);
-      this.#owned?.push(true);
-    } else {
+    if (position >= 0) return this.#insertAt(position >>> offsetBits, position & offsetMask, item);
+    if (this.#chunks.length > 0) {
       const chunk = this.#chunks.length - 1;
-      this.#insertAt(chunk, this.#lengths[chunk]!, item);
+      return this.#insertAt(chunk, this.#lengths[chunk]!, item);
     }
+    const chunk = new Int32Array(firstCapacity);
+    chunk[0] = item;
+    this.#chunks.push(chunk);
+    this.#lengths.push(1);
+    this.#owned?.push(true);
+    return 0;
   }
 
   remove(item: number): void {
@@ -144,8 +144,8 @@ export class SortedInts {
     this.#owned?.splice(c, 1);
   }
 
-  /** The item at `position` changed its place in the order since `find` gave that position. */
-  moved(position: number): void {
+  /** The item at `position` changed its place in the order since `find` gave that position. Returns where it is now. */
+  moved(position: number): number {
     const item = this.at(position);
     const before = this.previous(position);
     const after = this.next(position);
@@ -153,9 +153,9 @@ export class SortedInts {
     const inPlace =
       (before < 0 || this.#compare(this.at(before), item) < 0) &&
       (after < 0 || this.#compare(item, this.at(after)) < 0);
-    if (inPlace) return;
+    if (inPlace) return position;
     this.removeAt(position);
-    this.insert(item);
+    return this.insert(item);
   }
 
   /** The first position whose item is not ordered before `item`, or -1. */
@@ -179,19 +179,18 @@ export class SortedInts {
     return (low << offsetBits) | from;
   }
 
-  #insertAt(c: number, offset: number, item: number): void {
+  #insertAt(c: number, offset: number, item: number): number {
     const length = this.#lengths[c]!;
     if (length === chunkMax) {
       this.#split(c);
       const half = this.#lengths[c]!;
-      if (offset > half) this.#insertAt(c + 1, offset - half, item);
-      else this.#insertAt(c, offset, item);
-      return;
+      return offset > half ? this.#insertAt(c + 1, offset - half, item) : this.#insertAt(c, offset, item);
     }
     const chunk = this.#own(c, length + 1);
     chunk.copyWithin(offset + 1, offset, length);
     chunk[offset] = item;
     this.#lengths[c] = length + 1;
+    return (c << offsetBits) | offset;
   }
 
   /** The chunk, to write, with room for so many. */

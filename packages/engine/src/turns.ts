@@ -2,7 +2,6 @@
 // tournament over the project tree: every project keeps its children in a heap by the job each would send next, so that a
 // job placed or dropped costs the length of its path and not the number of projects. Of a lane only the first entry
 // is taken up; the next one comes up when that was reached.
-import { compareText } from './order.ts';
 import type { Project, Projects } from './projects.ts';
 import type { Entry, Lane, Queue } from './queue.ts';
 import { shareOf, staysWithin } from './shares.ts';
@@ -16,6 +15,8 @@ export interface Head {
   job: number;
   /** Position, in the lane's list, of the entry to take up after this one is reached; -1 when there is none. */
   next: number;
+  /** Where it stands in the tournament; null before it does, and for starved ones. */
+  side: Side | null;
 }
 
 /** A project in the tournament of one rank, or a project's own jobs beside its children. */
@@ -29,7 +30,8 @@ interface Side {
   /** Its place among its siblings. */
   index: number;
   next: Head | null;
-  within: boolean;
+  /** 0 when it stays within its guarantee with that job, 1 when not, 2 when it has nothing to send. */
+  standing: 0 | 1 | 2;
   share: number;
 }
 
@@ -75,17 +77,17 @@ export class Turns {
       this.#takeUp(entry.lane, next, true);
       return;
     }
-    const side = this.#sideOf(entry.lane.project);
+    const side = head.side!;
     if (head.position < 0) pop(side.heads, this.#before);
-    else down(side.heads, 0, this.#before);
-    this.#takeUp(entry.lane, next, false);
+    else if (side.heads.length > 1) down(side.heads, 0, this.#before);
+    if (next >= 0) this.#takeUp(entry.lane, next, false);
     this.#refresh(side);
   }
 
   /** Nothing more of this lane can start: all of it leaves the line. */
   dropped(head: Head): void {
     this.#out.add(head.entry.lane);
-    if (!head.starved) this.#refresh(this.#sideOf(head.entry.lane.project));
+    if (head.side !== null) this.#refresh(head.side);
   }
 
   #takeUp(lane: Lane, at: number, starved: boolean): void {
@@ -94,11 +96,13 @@ export class Turns {
     const entry = this.#queue.entries[list.at(at)]!;
     const jobs = starved ? entry.starved! : entry.jobs;
     const position = jobs.first();
-    const head: Head = { entry, starved, position, job: jobs.at(position), next: list.next(at) };
+    const next = list.next(at);
+    const head: Head = { entry, starved, position, job: jobs.at(position), next, side: null };
     if (starved) push(this.#starved, head, this.#beforeStarved);
-    else if (this.#root !== null && entry.rank === this.#rank)
-      push(this.#sideOf(lane.project).heads, head, this.#before);
-    else {
+    else if (this.#root !== null && entry.rank === this.#rank) {
+      head.side = this.#sideOf(lane.project);
+      push(head.side.heads, head, this.#before);
+    } else {
       const heads = this.#ranks.get(entry.rank);
       if (heads) heads.push(head);
       else this.#ranks.set(entry.rank, [head]);
@@ -115,9 +119,12 @@ export class Turns {
     this.#rank = rank;
     this.#sides = new Map();
     this.#owns = new Map();
-    this.#root = makeSide(this.#projects.root, false, null);
+    this.#root = makeSide(this.#projects, this.#projects.root, false, null);
     this.#sides.set(this.#projects.root, this.#root);
-    for (const head of heads) this.#sideOf(head.entry.lane.project).heads.push(head);
+    for (const head of heads) {
+      head.side = this.#sideOf(head.entry.lane.project);
+      head.side.heads.push(head);
+    }
     this.#settle(this.#root);
     return true;
   }
@@ -127,7 +134,7 @@ export class Turns {
     if (project.children.length === 0) return this.#treeSide(project);
     let own = this.#owns.get(project);
     if (!own) {
-      own = makeSide(project, true, this.#treeSide(project));
+      own = makeSide(this.#projects, project, true, this.#treeSide(project));
       this.#owns.set(project, own);
     }
     return own;
@@ -136,7 +143,7 @@ export class Turns {
   #treeSide(project: Project): Side {
     let side = this.#sides.get(project);
     if (!side) {
-      side = makeSide(project, false, this.#treeSide(project.parent!));
+      side = makeSide(this.#projects, project, false, this.#treeSide(project.parent!));
       this.#sides.set(project, side);
     }
     return side;
@@ -146,17 +153,19 @@ export class Turns {
   #settle(side: Side): void {
     for (const below of side.sides) this.#settle(below);
     heapify(side.heads, this.#before);
-    heapify(side.sides, beforeSide);
+    for (let at = (side.sides.length >>> 1) - 1; at >= 0; at--) sink(side.sides, at);
     this.#rate(side);
   }
 
   /** What the side would send next, and what that makes it compare by. */
   #rate(side: Side): void {
     this.#clean(side.heads, this.#before);
-    side.next = side.heads[0] ?? side.sides[0]?.next ?? null;
-    if (side.next === null || side.parent === null) return;
-    side.within = !side.own && staysWithin(side.project, side.next.entry.lane.shape.ask);
-    side.share = shareOf(this.#projects, side.project, side.own);
+    side.next = side.heads.length > 0 ? side.heads[0]! : side.sides.length > 0 ? side.sides[0]!.next : null;
+    if (side.next === null) side.standing = 2;
+    else if (side.parent !== null) {
+      side.standing = !side.own && staysWithin(side.project, side.next.entry.lane.shape.ask) ? 0 : 1;
+      side.share = shareOf(this.#projects, side.project, side.own);
+    }
   }
 
   /** The side's next job, or its use, is another: its place and that of all above it follow. */
@@ -166,13 +175,14 @@ export class Turns {
       if (side.parent === null) return;
       const siblings = side.parent.sides;
       if (siblings.length > 1) {
-        up(siblings, side.index, beforeSide);
-        down(siblings, side.index, beforeSide);
+        rise(siblings, side.index);
+        sink(siblings, side.index);
       }
     }
   }
 
   #clean(heads: Head[], before: (a: Head, b: Head) => boolean): void {
+    if (this.#out.size === 0) return;
     while (heads.length > 0 && this.#out.has(heads[0]!.entry.lane)) pop(heads, before);
   }
 
@@ -181,19 +191,54 @@ export class Turns {
   readonly #beforeStarved = (a: Head, b: Head): boolean => this.#queue.compareStarved(a.job, b.job) < 0;
 }
 
-function makeSide(project: Project, own: boolean, parent: Side | null): Side {
+function makeSide(projects: Projects, project: Project, own: boolean, parent: Side | null): Side {
+  projects.number(project);
   const index = parent?.sides.length ?? 0;
-  const side = { project, own, parent, heads: [], sides: [], index, next: null, within: false, share: 0 };
+  const side: Side = { project, own, parent, heads: [], sides: [], index, next: null, standing: 2, share: 0 };
   parent?.sides.push(side);
   return side;
 }
 
 /** Sides with nothing to send come last, and stay: one may get something again. */
 function beforeSide(a: Side, b: Side): boolean {
-  if (a.next === null || b.next === null) return a.next !== null;
-  if (a.within !== b.within) return a.within;
+  if (a.standing !== b.standing) return a.standing < b.standing;
   if (a.share !== b.share) return a.share < b.share;
-  return compareText(a.project.path, b.project.path) < 0;
+  return orderOf(a) < orderOf(b);
+}
+
+/** By path: a project's own jobs, which stand under its path, before all its children. */
+function orderOf({ own, project }: Side): number {
+  return own ? -1 : project.order;
+}
+
+/** Sides know their place in the heap of their siblings, so that one can move without being looked for. */
+function put(sides: Side[], side: Side, at: number): void {
+  sides[at] = side;
+  side.index = at;
+}
+
+function rise(sides: Side[], from: number): void {
+  const side = sides[from]!;
+  let at = from;
+  while (at > 0) {
+    const parent = (at - 1) >>> 1;
+    if (!beforeSide(side, sides[parent]!)) break;
+    put(sides, sides[parent]!, at);
+    at = parent;
+  }
+  if (at !== from) put(sides, side, at);
+}
+
+function sink(sides: Side[], from: number): void {
+  const side = sides[from]!;
+  let at = from;
+  for (let child = 2 * at + 1; child < sides.length; child = 2 * at + 1) {
+    if (child + 1 < sides.length && beforeSide(sides[child + 1]!, sides[child]!)) child++;
+    if (!beforeSide(sides[child]!, side)) break;
+    put(sides, sides[child]!, at);
+    at = child;
+  }
+  if (at !== from) put(sides, side, at);
 }
 
 type Before<T> = (a: T, b: T) => boolean;
@@ -238,11 +283,4 @@ function swap<T>(heap: T[], a: number, b: number): void {
   const kept = heap[a]!;
   heap[a] = heap[b]!;
   heap[b] = kept;
-  place(heap[a], a);
-  place(heap[b], b);
-}
-
-/** Sides know their place, so that one can move without being looked for. */
-function place(item: unknown, index: number): void {
-  if (typeof item === 'object' && item !== null && 'index' in item) item.index = index;
 }

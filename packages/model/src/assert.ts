@@ -15,9 +15,8 @@ export function assertNever(value: never): never {
 
 /** Every amount the engine adds up is a whole number below 2^53, so that sums are exact. */
 export function assertAmount(value: number, what: string): number {
-  invariant(
-    Number.isSafeInteger(value) && value >= 0,
-    `${what} must be a whole number below 2^53, got ${value}`,
-  );
+  // Asked in inner loops: the words are made only when they are needed.
+  if (!Number.isSafeInteger(value) || value < 0)
+    invariant(false, `${what} must be a whole number below 2^53, got ${value}`);
   return value;
 }

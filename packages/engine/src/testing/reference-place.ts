@@ -94,6 +94,7 @@ export function placeJob(
   boxes: readonly Box[],
   row: JobRow,
   policy: Policy,
+  allows: (uses: Uses) => boolean = () => true,
 ): { boxes: Box[]; unit: Unit } | null {
   const avoid = row.state.avoid;
   for (const avoided of avoid.length > 0 ? [avoid, []] : [[]]) {
@@ -114,7 +115,9 @@ export function placeJob(
       }
       return [];
     });
-    const [best] = ways.sort((a, b) => a.cost - b.cost || a.index - b.index);
+    const [best] = ways
+      .filter(({ placed }) => allows(placed.unit.uses))
+      .sort((a, b) => a.cost - b.cost || a.index - b.index);
     if (best) return best.placed;
   }
   return null;

@@ -205,7 +205,9 @@ function pack(gang: Gang, g: number, near: Near, domain: Domain, level: number, 
 /** One task after the other to the domain with fewest, then least room, then first by path. */
 function spread(gang: Gang, g: number, near: Near, level: number, tasks: number, ofJob: boolean): Task[] {
   const counts = ofJob ? gang.spread : new Map<string, number>();
-  const domains = within(gang, gang.ground.region, level)
+  const { region } = gang.ground;
+  // A gang that is inside one domain of the level already is as even as can be.
+  const domains = (level <= region.level ? [region] : within(gang, region, level))
     .map((domain) => ({ domain, room: roomOf(gang, g, near, domain), part: 0 }))
     .filter(({ room }) => room > 0);
   for (let i = 0; i < tasks; i++) {

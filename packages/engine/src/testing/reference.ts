@@ -1,7 +1,14 @@
 // The naive engine: what `decide` should do, worked out from rows alone, by trying everything in the order of order.ts.
 // It keeps nothing, indexes nothing and skips nothing that it need not, so that it can be checked by reading it. The fast
 // engine must agree with it, unit by unit, on small worlds.
-import { canonicalJson, type EngineRows, leastUses, type PlanUnit, type RunId } from '@muster/model';
+import {
+  canonicalJson,
+  type EngineRows,
+  leastUses,
+  type PlanUnit,
+  type RunId,
+  type Uses,
+} from '@muster/model';
 import { baseOf, settle, withClaim, withRun } from './reference-claims.ts';
 import { boxesOf, type JobRow, placeJob, type Unit } from './reference-place.ts';
 import { mightPreempt, preemptFor } from './reference-preempt.ts';
@@ -47,8 +54,12 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
 
   function tryJob(row: JobRow): boolean {
     if (tenancy.isOver(row, leastUses(row.demand))) return false;
-    const placed = failedShapes.has(shapeOf(row)) ? null : placeJob(boxesOf(world), row, rows.policy);
-    if (placed && tenancy.isOver(row, placed.unit.uses)) return false;
+    const boxes = boxesOf(world);
+    const fits = !failedShapes.has(shapeOf(row)) && placeJob(boxes, row, rows.policy) !== null;
+    // An alternative that would be over a ceiling is passed over.
+    const within = (uses: Uses): boolean => !tenancy.isOver(row, uses);
+    const placed = fits ? placeJob(boxes, row, rows.policy, within) : null;
+    if (fits && !placed) return false;
     if (placed) {
       starts.push(placed.unit);
       fresh.add(placed.unit.run);

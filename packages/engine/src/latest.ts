@@ -1,0 +1,31 @@
+// The node that a single task last went to: jobs that ask the same and come one after the other fill one node after the other,
+// so that the search for the tightest node is mostly for the one just found. See `Attempt` for when that holds.
+import type { ClassFit } from './match.ts';
+
+export class Latest {
+  /** Among which classes it was looked for, and whether it had to have a port. */
+  fits: readonly ClassFit[] | null = null;
+  needsPort = false;
+  fit: ClassFit | null = null;
+  slot = -1;
+  /** In the index of its class. */
+  position = -1;
+  /** Changes of the fleet up to then. */
+  changes = -1;
+
+  set(
+    fits: readonly ClassFit[],
+    fit: ClassFit,
+    slot: number,
+    position: number,
+    needsPort: boolean,
+    changes: number,
+  ): void {
+    this.fits = fits;
+    this.fit = fit;
+    this.slot = slot;
+    this.position = position;
+    this.needsPort = needsPort;
+    this.changes = changes;
+  }
+}
