@@ -147,6 +147,8 @@ export function whyLost(fleet: Fleet, held: HeldClaim): Reason | null {
       usedThen(node, fleet.usedMemory[slot]!, 'memoryMib') > inventory.memoryMib ||
       [...want.devices.keys()].some((index) => index >= inventory.devices.length);
     if (shrunk) return lost(`node ${name} has less than before`);
+    const over = waits ? null : fleet.overAbove(slot, want.devices.keys());
+    if (over !== null) return lost(`${over} is used up`);
   }
   return null;
 }

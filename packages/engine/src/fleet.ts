@@ -407,6 +407,18 @@ export class Fleet {
     }
   }
 
+  /** A resource of a domain above the node of which more is used than there is, and of which a task with these devices uses some. */
+  overAbove(slot: number, devices: Iterable<number>): string | null {
+    const { needs } = this.byClass[this.classOf[slot]!]!;
+    const indices = [...devices];
+    for (const [r, resource] of this.resources.list.entries()) {
+      const takes = resource.perTask > 0 || indices.some((index) => (needs[r]![index] ?? 0) > 0);
+      const domain = takes ? this.resources.overAt(slot, r) : -1;
+      if (domain >= 0) return `${resource.name} of ${this.tree.text(domain)}`;
+    }
+    return null;
+  }
+
   /** The same of everything on the node. */
   #useAll(sign: 1 | -1, slot: number): void {
     const { needs } = this.byClass[this.classOf[slot]!]!;

@@ -47,6 +47,15 @@ export class Resources {
       : Math.max(0, capacity - (this.#used[resource]![domain] ?? 0));
   }
 
+  /** The node's domain of the resource's level when more is used there than it has; else -1. */
+  overAt(slot: number, resource: number): number {
+    const level = this.levels[resource]!;
+    if (level < 0) return -1;
+    const domain = this.#tree.at(slot, level);
+    const capacity = this.capacity(resource, domain);
+    return capacity !== null && (this.#used[resource]![domain] ?? 0) > capacity ? domain : -1;
+  }
+
   capacity(resource: number, domain: number): number | null {
     const { capacity } = this.list[resource]!;
     const name = this.#tree.names[domain]!;

@@ -4,8 +4,9 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { arbitrarySteps, take } from './testing/arbitrary.ts';
-import { job, jobId, node, oneTask } from './testing/builders.ts';
+import { demand, devices, gpus, group, job, jobId, node, oneTask } from './testing/builders.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
+import { starts } from './testing/plan-text.ts';
 import { ReferenceTenancy } from './testing/reference-tenancy.ts';
 import { World } from './testing/world.ts';
 
@@ -114,6 +115,26 @@ describe('projects', () => {
     });
     expect(why(5)).toMatchObject({ kind: 'waits', reasons: [{ project: 'a', user: null }] });
     expect(why(6)).toMatchObject({ kind: 'impossible', reasons: [{ code: 'over-ceiling', asks: 4000 }] });
+  });
+
+  test('take the next alternative where one is over a ceiling, and are told all when all are', () => {
+    const world = new World(loadEngine, node('h'), node('a', { devices: devices(8, 'A100', 40_960) }));
+    const either = demand(group([gpus(2, 'H100'), gpus(2, 'A100')]));
+    world.setPolicy(policyOf([{ project: 'p', ceiling: { 'gpu/H100': 1000, 'gpu/A100': 3000 } }]));
+    world.submit(job(1, either, { project: 'p' }));
+    world.submit(job(2, either, { project: 'p' }));
+    const plan = starts(world.cycle());
+    expect(plan.map((unit) => [unit.job, unit.tasks[0]!.node])).toEqual([[jobId(1), 'node_a']]);
+    const verdict = world.engine.verdict(jobId(2), world.nowMs)!;
+    expect(verdict).toMatchObject({
+      kind: 'waits',
+      reasons: [
+        { code: 'over-ceiling', key: 'gpu/H100', ceiling: 1000, use: 0, asks: 2000 },
+        { code: 'over-ceiling', key: 'gpu/A100', ceiling: 3000, use: 2000, asks: 2000 },
+      ],
+    });
+    world.cycle();
+    expect([...world.told.values()]).toEqual([verdict]);
   });
 
   test('have their guarantees scaled down to what is healthy', () => {

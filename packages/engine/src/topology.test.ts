@@ -131,6 +131,21 @@ describe('spread', () => {
     expect(racksOf(placeOn(fleet, on('b1'), on('b2'), on('b3'), even(6)))).toEqual([...'aaabcc']);
   });
 
+  test('over a level that is wider than what is required leaves a group where it must be', () => {
+    for (const [level, tasks, nodes] of [
+      ['rack', 3, ['a1', 'a2', 'a3']],
+      ['node', 1, ['a1']],
+    ] as const)
+      expect(
+        placeOn(
+          fleet,
+          demand(gang(tasks, { topology: { level: 'zone', mode: 'spread' } }), {
+            topology: { level, mode: 'required' },
+          }),
+        ),
+      ).toEqual(nodes);
+  });
+
   test('counts all groups of the job together', () => {
     const groups = [gang(1, { name: 'x' }), gang(2, { name: 'y' }), gang(3, { name: 'z' })];
     const asked = demand(groups, { topology: { level: 'rack', mode: 'spread' } });

@@ -1,14 +1,16 @@
 // The naive engine's claims: those that are lost are given up, those whose victims are all gone become starts.
-import { type Claim, type EngineRows, runId } from '@muster/model';
+import { type Claim, type EngineRows, type NodeFacts, runId, type TaskPlacement } from '@muster/model';
 import type { Bare } from './reference.ts';
-import type { JobRow, Unit } from './reference-place.ts';
+import { boxesOf, type JobRow, type Unit } from './reference-place.ts';
 
 export function settle(rows: EngineRows, row: JobRow): Bare[] {
   if (row.state.state !== 'queued' || row.state.claim === null) return [];
   const { claim } = row.state;
   const living = livingVictims(rows, claim);
-  if (claim.tasks.some((task) => isLost(rows, row, claim, task.node)))
-    return [{ kind: 'release', ...baseOf(row), reason: { code: 'claim-lost', message: '' } }];
+  const lost = claim.tasks.some(
+    (task) => isLost(rows, row, claim, task.node) || (living.length === 0 && isOver(rows, task)),
+  );
+  if (lost) return [{ kind: 'release', ...baseOf(row), reason: { code: 'claim-lost', message: '' } }];
   const { victims: _, ...places } = claim;
   return living.length > 0 ? [] : [{ kind: 'start', ...baseOf(row), ...places }];
 }
@@ -31,6 +33,37 @@ function isLost(rows: EngineRows, row: JobRow, claim: Claim, id: string): boolea
   const { cpuMilli, memoryMib, devices } = node.inventory;
   if (used('cpuMilli') > cpuMilli || used('memoryMib') > memoryMib) return true;
   return here.some((task) => task.devices.some((index) => index >= devices.length));
+}
+
+/** Whether a domain above the task's node gives more of a resource than it has, and the task takes some of it. */
+function isOver(rows: EngineRows, { node, devices }: TaskPlacement): boolean {
+  const { levels, resources } = rows.policy.topology;
+  const boxes = boxesOf(rows);
+  const { facts } = boxes.find((box) => box.facts.node === node)!;
+  return resources.some(({ level, capacity, perDevice, perTask }) => {
+    const places = levels.slice(0, levels.indexOf(level) + 1);
+    const pathOf = (of: NodeFacts): string[] =>
+      places.map((name) =>
+        name === 'cluster' ? of.cluster : name === 'pool' ? of.pool : (of.inventory.labels[name] ?? ''),
+      );
+    const name = pathOf(facts).at(-1)!;
+    const limit = name === '' ? undefined : (capacity[name] ?? capacity.default);
+    const each = (of: NodeFacts, index: number): number => {
+      const device = of.inventory.devices.find((one) => one.index === index);
+      return device ? (perDevice[device.model] ?? perDevice[device.kind] ?? 0) : 0;
+    };
+    const used = boxes
+      .filter((box) => pathOf(box.facts).join('\0') === pathOf(facts).join('\0'))
+      .map((box) =>
+        [...box.taken].reduce(
+          (sum, [index, milli]) => sum + milli * each(box.facts, index),
+          box.tasks * perTask * 1000,
+        ),
+      )
+      .reduce((a, b) => a + b, 0);
+    const takes = perTask > 0 || devices.some((index) => each(facts, index) > 0);
+    return takes && limit !== undefined && used > limit * 1000;
+  });
 }
 
 /** What claims of other jobs take of a node beyond what their own victims still hold there. */
