@@ -76,6 +76,7 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
       for (const run of state.runs.values()) state.table.setRate(run.run, rateOf(state, run));
       state.wanting.clear();
       state.againMs = never;
+      state.vain.clear();
       break;
   }
 }
@@ -158,12 +159,14 @@ function applyNode(state: State, body: NodeBody): void {
   const holdsRuns = known !== undefined && state.table.first(known) >= 0;
   if (body.kind === 'node.removed' && known !== undefined) state.claims.leaveNode(fleet, known);
   changeNode(fleet, body);
+  if (known !== undefined) state.claims.nodeChanged(known);
   state.projects.addNode(factsOfNode(fleet, body.node), 1);
   const slot = fleet.slots.get(body.node);
   if (slot !== undefined) state.freed.add(fleet.classOf[slot]!);
   state.nodesChanged = true;
   state.touched = true;
   if (fleet.reclassed !== reclassed) state.allChanged = true;
+  state.vain.clear();
   // Whose nodes answer may be a victim; and guarantees follow healthy capacity.
   if (state.wanting.size > 0 && (holdsRuns || state.policy.quotas.length > 0)) state.againMs = 0;
 }

@@ -42,6 +42,9 @@ export interface HeldClaim {
 export class Claims {
   readonly byJob = new Map<JobId, HeldClaim>();
   readonly #byVictim = new Map<RunId, HeldClaim>();
+  readonly #byNode = new Map<number, Set<HeldClaim>>();
+  /** Claims that may be had or lost: something happened to them since they were last found to be neither. */
+  readonly unsettled = new Set<HeldClaim>();
 
   get size(): number {
     return this.byJob.size;
@@ -53,6 +56,8 @@ export class Claims {
       const nodes = new Map([...held.nodes].map(([slot, node]) => [slot, copyNode(node)]));
       const twin = { ...held, nodes };
       other.byJob.set(job, twin);
+      other.#enterNodes(twin);
+      if (this.unsettled.has(held)) other.unsettled.add(twin);
     }
     for (const [run, { job }] of this.#byVictim) other.#byVictim.set(run, other.byJob.get(job)!);
     return other;
@@ -79,6 +84,8 @@ export class Claims {
       changeHeld(fleet, held, run, 1);
     }
     this.byJob.set(job, held);
+    this.unsettled.add(held);
+    this.#enterNodes(held);
     for (const node of held.nodes.values()) {
       fleet.claimNode(node.slot, claim.exclusive, 1);
       cast(fleet, held, node);
@@ -91,6 +98,8 @@ export class Claims {
     const held = this.byJob.get(job);
     if (!held) return [];
     this.byJob.delete(job);
+    this.unsettled.delete(held);
+    for (const slot of held.nodes.keys()) this.#leave(slot, held);
     for (const { run } of held.claim.victims) this.#byVictim.delete(run);
     for (const node of held.nodes.values()) {
       withdraw(fleet, node);
@@ -110,6 +119,7 @@ export class Claims {
     const held = this.#byVictim.get(run.run);
     if (!held) return;
     held.victimsLeft += sign;
+    this.unsettled.add(held);
     changeHeld(fleet, held, run, sign);
     for (const { node: id } of run.tasks) {
       const node = held.nodes.get(fleet.slots.get(id) ?? -1);
@@ -121,14 +131,33 @@ export class Claims {
 
   /** The node goes: nothing of a claim stays on it. */
   leaveNode(fleet: Fleet, slot: number): void {
-    for (const held of this.byJob.values()) {
-      const node = held.nodes.get(slot);
-      if (!node) continue;
-      withdraw(fleet, node);
+    for (const held of this.#byNode.get(slot) ?? []) {
+      withdraw(fleet, held.nodes.get(slot)!);
       fleet.claimNode(slot, held.claim.exclusive, -1);
       held.nodes.delete(slot);
       held.broken = true;
+      this.unsettled.add(held);
     }
+    this.#byNode.delete(slot);
+  }
+
+  /** The node is something else than it was: its claims are looked at again. */
+  nodeChanged(slot: number): void {
+    for (const held of this.#byNode.get(slot) ?? []) this.unsettled.add(held);
+  }
+
+  #enterNodes(held: HeldClaim): void {
+    for (const slot of held.nodes.keys()) {
+      const known = this.#byNode.get(slot);
+      if (known) known.add(held);
+      else this.#byNode.set(slot, new Set([held]));
+    }
+  }
+
+  #leave(slot: number, held: HeldClaim): void {
+    const known = this.#byNode.get(slot);
+    known?.delete(held);
+    if (known?.size === 0) this.#byNode.delete(slot);
   }
 }
 

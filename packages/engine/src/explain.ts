@@ -110,23 +110,24 @@ function whyWaits(state: State, job: number): Verdict {
     const { victims, nearEnd } = new Preemptions(state, state.clockMs).alone(job);
     return victims > 0 ? preempting(victims, victims) : withNearEnd(whyNot(fleets, shape).verdict, nearEnd);
   }
-  let nearEnd: NearEnd | null = null;
   let asks: readonly Ask[] = [];
   let verdict: Verdict | null = null;
   // What was tried in vain is tried again for the answer.
   const open = queue.open.has(shape);
   queue.open.add(shape);
-  walkTo(state, job, { steps: null, preempts: true }, (pass, reached) => {
+  walkTo(state, job, { steps: null, preempts: true }, (pass) => {
     const last = pass.placed.at(-1);
     if (last?.job === job) verdict = placedOn(fleets.live, last.placement);
     const claim = pass.preemptions.claims.at(-1);
     if (claim?.job === job) verdict = preempting(claim.claim.victims.length, claim.claim.victims.length);
-    if (reached) nearEnd = pass.preemptions.nearEnd;
     asks = pass.over.get(lane) ?? [];
   });
   if (!open) queue.open.delete(shape);
   if (verdict) return verdict;
-  if (!fits) return withNearEnd(whyNot(fleets, shape).verdict, nearEnd);
+  if (!fits) {
+    const { nearEnd } = new Preemptions(state, state.clockMs).alone(job);
+    return withNearEnd(whyNot(fleets, shape).verdict, nearEnd);
+  }
   const isLate = asks.length > 0 && asks.every((ask) => overAt(project, user, ask) !== null);
   return (isLate ? overReason(state, lane, asks) : behindReason(state, job)).verdict;
 }

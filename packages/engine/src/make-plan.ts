@@ -40,7 +40,7 @@ import { never } from './victims.ts';
 export function decide(state: State, nowMs: number): Plan {
   bringUp(state, nowMs);
   const settled = settleClaims(state);
-  const pass = walk(state, () => false);
+  const pass = walk(state, () => false, -1, true);
   const units = [
     ...settled,
     ...pass.placed.map((placed) => makeUnit(state, placed)),
@@ -48,6 +48,7 @@ export function decide(state: State, nowMs: number): Plan {
   ];
   undoPass(state, pass);
   state.againMs = Math.min(state.againMs, pass.preemptions.againMs);
+  state.vain.until(pass.preemptions.againMs);
   for (const entry of pass.preemptions.wanting) state.wanting.add(entry);
   const judged = judge(state, pass);
   gateOver(state, judged);
@@ -69,6 +70,7 @@ export function bringUp(state: State, nowMs: number): void {
   const { queue, freed, projects, eased } = state;
   state.clockMs = Math.max(state.clockMs, nowMs);
   queue.promote(state.clockMs);
+  state.vain.rollTo(state.clockMs);
   projects.rollTo(state.clockMs);
   const { nodesChanged } = state;
   if (state.allChanged) queue.reopenAll();

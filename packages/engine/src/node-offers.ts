@@ -1,6 +1,10 @@
-// For one group of a job: how many tasks of it every node holds now, and which node makes room for more at the least
+// For one group of a job: how many tasks of it all nodes hold now, and which node makes room for more at the least
 // damage. A node's offer is the shortest beginning of its victims, in their order, that makes room for at least one more
 // task. Offers are kept in a heap; when something changes on a node its offer is made anew and the old one is void.
+//
+// Only nodes with a possible victim can offer anything, so that those are looked at and no others: the search costs what there
+// is to take, not what exists. What all nodes hold together is kept up to date elsewhere (rooms.ts). With countable resources
+// nodes are counted one by one, because what one of them holds depends on its neighbours; a single task need not be counted.
 //
 // The best offer has the least damage for a task that is still missing (rounded down), then the fewest victims, the most
 // tasks, the lowest node. Tasks beyond what is missing count for nothing, so an offer can only get worse as fewer are
@@ -9,10 +13,13 @@ import { wholeDevice } from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import type { ClassFit } from './match.ts';
 import { amountRoom, isClosed } from './node-room.ts';
+import { roomsOf } from './packing.ts';
 import type { Rights } from './rights.ts';
+import type { Rooms } from './rooms.ts';
 import type { Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { changeOnNode } from './take-out.ts';
+import { root } from './tree.ts';
 import type { Victims } from './victims.ts';
 
 export interface Offer {
@@ -27,40 +34,66 @@ export interface Offer {
   readonly version: number;
 }
 
+interface Looked {
+  room: number;
+  version: number;
+}
+
 export class NodeOffers {
   readonly #state: State;
   readonly #fleet: Fleet;
   readonly #shape: Shape;
   readonly #victims: Victims;
   readonly #rights: Rights;
-  readonly #job: number;
+  readonly #own: boolean;
+  #job = -1;
   readonly #fits = new Map<number, ClassFit>();
   readonly #tasks: number;
-  readonly #room: Int32Array;
-  readonly #version: Int32Array;
+  /** What nodes hold together; null where they are counted one by one. */
+  readonly #rooms: Rooms | null;
+  /** Room and version of the nodes that were looked at. */
+  readonly #looked = new Map<number, Looked>();
+  #candidates: ReadonlySet<number> = new Set();
   readonly #heap: Offer[] = [];
   /** Nodes whose offer has to be made anew before the next is taken. */
   readonly #stale = new Set<number>();
-  /** Tasks that all nodes together hold now. */
-  sum = 0;
+  readonly #staleDomains = new Set<number>();
+  #counted = 0;
+  /** Nothing is looked at before the first offer is asked for. */
+  #isMade = false;
 
-  constructor(state: State, job: number, shape: Shape, group: number, option: number, victims: Victims) {
+  /** `own` when only one job looks, so that what was between it and others counts. */
+  constructor(state: State, shape: Shape, group: number, option: number, victims: Victims, own: boolean) {
     this.#state = state;
     this.#fleet = state.fleets.live;
     this.#shape = shape;
     this.#victims = victims;
     this.#rights = victims.rights;
-    this.#job = job;
+    this.#own = own;
     this.#tasks = shape.groups[group]!.demand.tasks;
-    const size = this.#fleet.facts.length;
-    this.#room = new Int32Array(size);
-    this.#version = new Int32Array(size);
     for (const fit of shape.groups[group]!.options[option]!.fits) this.#fits.set(fit.classId, fit);
-    this.#lookAtAll();
+    this.#rooms = this.#fleet.resources.list.length === 0 ? roomsOf(this.#fleet, shape, group, option) : null;
+  }
+
+  /** Nodes on which there was a possible victim when it was last looked at all. */
+  get candidates(): ReadonlySet<number> {
+    return this.#candidates;
+  }
+
+  /** Whether one node, and it alone, makes an offer to such a job; for a single task. */
+  offersAt(job: number, slot: number): boolean {
+    this.#job = job;
+    const fit = this.#isOpen(slot) ? this.#fits.get(this.#fleet.classOf[slot]!)! : null;
+    return fit !== null && this.#offerOf(slot, fit, this.#roomOf(slot, fit), 0) !== null;
+  }
+
+  /** Tasks that all nodes together hold now. */
+  get sum(): number {
+    return this.#rooms === null ? this.#counted : this.#rooms.sync().room[root]!;
   }
 
   get missing(): number {
-    return Math.max(1, this.#tasks - this.sum);
+    return this.#tasks === 1 ? 1 : Math.max(1, this.#tasks - this.sum);
   }
 
   get fits(): boolean {
@@ -69,31 +102,61 @@ export class NodeOffers {
 
   /** Makes every offer anew. */
   #lookAtAll(): void {
-    for (const fit of this.#fits.values()) {
-      const { index } = this.#fleet.byClass[fit.classId]!;
-      for (let p = index.first(); p >= 0; p = index.next(p)) this.#measure(index.at(p), fit);
-    }
+    this.#isMade = true;
     // What is missing must be known before anything is priced.
+    if (this.#rooms === null && this.#tasks > 1) this.#countAll();
+    this.#candidates = this.#findCandidates();
+    for (const slot of this.#candidates) this.#offer(slot, this.#measure(slot));
+  }
+
+  #countAll(): void {
     for (const fit of this.#fits.values()) {
       const { index } = this.#fleet.byClass[fit.classId]!;
-      for (let p = index.first(); p >= 0; p = index.next(p)) this.#offer(index.at(p), fit);
+      for (let p = index.first(); p >= 0; p = index.next(p)) this.#measure(index.at(p));
     }
   }
 
-  /** Rights have changed: everything is looked at again. */
-  renew(): void {
+  /** Nodes that take work, of classes that match, with a run that the job may stop. */
+  #findCandidates(): ReadonlySet<number> {
+    const { table } = this.#state;
+    const found = new Set<number>();
+    for (const group of this.#rights.groups(this.#job))
+      for (let run = group.first; run >= 0; run = table.nextOfGroup[run]!) {
+        if (!this.#isVictim(run)) continue;
+        for (let link = table.firstLink[run]!; link >= 0; link = table.linkOfRun[link]!)
+          if (this.#isOpen(table.linkNode[link]!)) found.add(table.linkNode[link]!);
+      }
+    return found;
+  }
+
+  #isOpen(slot: number): boolean {
+    return this.#fits.has(this.#fleet.classOf[slot]!) && this.#fleet.takesWork(slot);
+  }
+
+  /** Everything is looked at, or looked at again because rights have changed. */
+  renew(job: number): void {
+    this.#job = job;
     this.#heap.length = 0;
     this.#stale.clear();
+    this.#staleDomains.clear();
     this.#lookAtAll();
   }
 
-  /** More may be missing than when the offers were priced. */
-  priceAnew(): void {
+  /** Another job with the same rights looks; more may be missing than when the offers were priced. */
+  lookFor(job: number): void {
+    if (!this.#isMade) return;
+    this.#job = job;
+    this.#refresh();
+    this.#priceAnew();
+  }
+
+  #priceAnew(): void {
     if (this.#tasks === 1) return;
     const offers = this.#heap.splice(0);
+    const { missing } = this;
     for (const offer of offers) {
-      if (offer.version !== this.#version[offer.slot]) continue;
-      offer.counted = Math.min(offer.gain, this.missing);
+      if (!this.#isValid(offer)) continue;
+      offer.counted = Math.min(offer.gain, missing);
       offer.price = Math.floor(offer.damage / offer.counted);
       this.#push(offer);
     }
@@ -101,42 +164,65 @@ export class NodeOffers {
 
   /** Something changed on this node. */
   touch(slot: number): void {
-    const fit = this.#fits.get(this.#fleet.classOf[slot]!);
-    const { state, drain } = this.#fleet.facts[slot]!;
-    if (!fit || state !== 'ready' || drain !== null) return;
-    this.#measure(slot, fit);
     this.#stale.add(slot);
+    const { resources, tree } = this.#fleet;
+    // What it gives back of a rack's power may make room on other nodes of that rack.
+    for (const level of resources.levels) if (level >= 0) this.#staleDomains.add(tree.at(slot, level));
   }
 
   /** The best offer there is, now used up; null when no node can make room for more. */
-  take(): Offer | null {
-    for (const slot of this.#stale) this.#offer(slot, this.#fits.get(this.#fleet.classOf[slot]!)!);
-    this.#stale.clear();
+  take(job: number): Offer | null {
+    if (!this.#isMade) this.renew(job);
+    this.#refresh();
+    const { missing } = this;
     for (;;) {
       const offer = this.#heap[0];
       if (!offer) return null;
-      const counted = Math.min(offer.gain, this.missing);
-      if (offer.version === this.#version[offer.slot] && offer.counted !== counted) {
+      const counted = Math.min(offer.gain, missing);
+      if (this.#isValid(offer) && offer.counted !== counted) {
         offer.counted = counted;
         offer.price = Math.floor(offer.damage / counted);
         this.#down();
         continue;
       }
       this.#pop();
-      if (offer.version === this.#version[offer.slot]) return offer;
+      if (this.#isValid(offer)) return offer;
     }
   }
 
-  /** Its room now; offers made before are void. */
-  #measure(slot: number, fit: ClassFit): void {
-    const room = this.#roomOf(slot, fit);
-    this.sum += room - this.#room[slot]!;
-    this.#room[slot] = room;
-    this.#version[slot]!++;
+  #refresh(): void {
+    const { tree } = this.#fleet;
+    for (const domain of this.#staleDomains)
+      for (const node of tree.within(domain, tree.levels.length)) this.#stale.add(tree.slot[node]!);
+    this.#staleDomains.clear();
+    for (const slot of this.#stale)
+      if (!this.#looked.has(slot) || !this.#isOpen(slot)) this.#stale.delete(slot);
+    // All of them are counted before any is priced.
+    for (const slot of this.#stale) this.#measure(slot);
+    for (const slot of this.#stale) this.#offer(slot, this.#looked.get(slot)!);
+    this.#stale.clear();
   }
 
-  #offer(slot: number, fit: ClassFit): void {
-    const offer = this.#offerOf(slot, fit, this.#room[slot]!);
+  #isValid({ slot, version }: Offer): boolean {
+    return version === this.#looked.get(slot)!.version;
+  }
+
+  /** Its room now; offers made before are void. */
+  #measure(slot: number): Looked {
+    const room = this.#roomOf(slot, this.#fits.get(this.#fleet.classOf[slot]!)!);
+    let looked = this.#looked.get(slot);
+    if (!looked) {
+      looked = { room: 0, version: 0 };
+      this.#looked.set(slot, looked);
+    }
+    this.#counted += room - looked.room;
+    looked.room = room;
+    looked.version++;
+    return looked;
+  }
+
+  #offer(slot: number, { room, version }: Looked): void {
+    const offer = this.#offerOf(slot, this.#fits.get(this.#fleet.classOf[slot]!)!, room, version);
     if (offer) this.#push(offer);
   }
 
@@ -147,7 +233,7 @@ export class NodeOffers {
     return resources.list.length === 0 ? room : Math.min(room, resources.roomAt(slot, fit.needs));
   }
 
-  #offerOf(slot: number, fit: ClassFit, room: number): Offer | null {
+  #offerOf(slot: number, fit: ClassFit, room: number, version: number): Offer | null {
     if (room >= this.#tasks) return null;
     const order = this.#victimsOn(slot);
     if (order.length === 0) return null;
@@ -174,7 +260,7 @@ export class NodeOffers {
     if (gain <= 0) return null;
     const counted = Math.min(gain, this.missing);
     const price = Math.floor(damage / counted);
-    return { slot, victims, damage, gain, counted, price, version: this.#version[slot]! };
+    return { slot, victims, damage, gain, counted, price, version };
   }
 
   #victimsOn(slot: number): number[] {
@@ -182,9 +268,14 @@ export class NodeOffers {
     const order: number[] = [];
     for (let link = table.first(slot); link >= 0; link = table.linkNext[link]!) {
       const run = table.linkRun[link]!;
-      if (table.gone[run] === 0 && this.#victims.right(this.#job, run) !== null) order.push(run);
+      if (this.#isVictim(run)) order.push(run);
     }
     return order.length > 1 ? order.sort(this.#victims.compare) : order;
+  }
+
+  #isVictim(run: number): boolean {
+    if (this.#state.table.gone[run] === 1 || this.#victims.right(this.#job, run) === null) return false;
+    return !this.#own || !this.#victims.tookFrom(run, this.#job);
   }
 
   #before(a: Offer, b: Offer): boolean {

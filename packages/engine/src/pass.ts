@@ -26,15 +26,27 @@ export interface Pass {
   readonly unfit: Set<Shape>;
   /** Lanes of which a job would have been over a ceiling, with what it would have used: each alternative that had room. */
   readonly over: Map<Lane, readonly Ask[]>;
+  /** Shapes that did not fit, with their lanes for which there were victims as the walk began. */
+  readonly wants: Map<Shape, ReadonlySet<Lane>>;
 }
 
 /** Says that the walk is over before this job is tried. */
 export type Stop = (job: number, pass: Pass) => boolean;
 
-/** For a question nobody's run is stopped for the job `exempt`, so that the answer is whether it starts by itself. */
-export function walk(state: State, stop: Stop, exempt = -1): Pass {
-  const preemptions = new Preemptions(state, state.clockMs, exempt);
-  const pass: Pass = { placed: [], preemptions, failed: new Set(), unfit: new Set(), over: new Map() };
+/**
+ * For a question nobody's run is stopped for the job `exempt`, so that the answer is whether it starts by itself; and only a
+ * decision remembers what was looked for in vain.
+ */
+export function walk(state: State, stop: Stop, exempt = -1, remembers = false): Pass {
+  const preemptions = new Preemptions(state, state.clockMs, exempt, remembers);
+  const pass: Pass = {
+    placed: [],
+    preemptions,
+    failed: new Set(),
+    unfit: new Set(),
+    over: new Map(),
+    wants: new Map(),
+  };
   const turns = new Turns(state.queue);
   let left = lineUp(state, pass, turns);
   for (let head = left > 0 ? turns.next() : null; head; head = turns.next()) {
@@ -43,41 +55,46 @@ export function walk(state: State, stop: Stop, exempt = -1): Pass {
     if (tryHead(state, pass, head)) turns.placed(head);
     else turns.dropped(head);
     // With no shape left that could fit, everybody else is only waiting to be told so.
-    if (pass.failed.size > size && !wants(pass, head.entry.lane.shape) && --left === 0) break;
+    if (pass.failed.size > size && !pass.wants.has(head.entry.lane.shape) && --left === 0) break;
   }
   return pass;
 }
 
-/** Who is in line: lanes within their ceilings, of shapes that fit as things stand. Tells how many shapes that are. */
+/**
+ * Who is in line: lanes within their ceilings, of shapes that fit as things stand, or else with victims as things stand. Tells
+ * how many shapes that are.
+ */
 function lineUp(state: State, pass: Pass, turns: Turns): number {
   const { queue, fleets } = state;
   let shapes = 0;
   for (const shape of queue.open) {
     // A shape alone need not be asked beforehand: when it does not fit, its first job will say so.
     if (queue.open.size > 1 && !fitsNow(fleets, shape)) {
-      pass.failed.add(shape);
-      pass.unfit.add(shape);
-      if (!wants(pass, shape)) continue;
+      const wants = unfit(pass, shape);
+      for (const lane of wants) turns.enter(lane);
+      if (wants.size > 0) shapes++;
+      continue;
     }
     shapes++;
     for (const lane of shape.lanes) {
-      if (overAt(lane.project, lane.user, shape.ask) === null) {
-        if (!pass.unfit.has(shape) || mayPreempt(pass, lane)) turns.enter(lane);
-      } else pass.over.set(lane, [shape.ask]);
+      if (overAt(lane.project, lane.user, shape.ask) === null) turns.enter(lane);
+      else pass.over.set(lane, [shape.ask]);
     }
   }
   return shapes;
 }
 
-/** Whether a lane of the shape may preempt when there is no room. */
-function wants(pass: Pass, shape: Shape): boolean {
-  for (const lane of shape.lanes) if (mayPreempt(pass, lane)) return true;
-  return false;
-}
-
-/** Its first job stands for all of it: those behind it have no right that it has not. */
-function mayPreempt({ preemptions }: Pass, lane: Lane): boolean {
-  return preemptions.mayLane(lane);
+/** Nothing was taken and the shape does not fit: who of it has victims is in line, nobody else. */
+function unfit(pass: Pass, shape: Shape): ReadonlySet<Lane> {
+  pass.failed.add(shape);
+  pass.unfit.add(shape);
+  const wants = new Set<Lane>();
+  for (const lane of shape.lanes) {
+    const may = pass.preemptions.mayLane(lane);
+    if (may && overAt(lane.project, lane.user, shape.ask) === null) wants.add(lane);
+  }
+  if (wants.size > 0) pass.wants.set(shape, wants);
+  return wants;
 }
 
 function tryHead(state: State, pass: Pass, head: Head): boolean {
@@ -104,8 +121,11 @@ function tryHead(state: State, pass: Pass, head: Head): boolean {
       pass.over.set(lane, over);
       return false;
     }
-    pass.failed.add(shape);
-    return pass.preemptions.try(head.job);
+    if (!pass.failed.has(shape)) {
+      if (pass.placed.length === 0 && pass.preemptions.claims.length === 0) unfit(pass, shape);
+      else pass.failed.add(shape);
+    }
+    return pass.wants.get(shape)?.has(lane) === true && pass.preemptions.try(head.job);
   }
   // Of several alternatives the best is not the one that was asked about last.
   if (shape.ranked.length > 1) uses = projects.keys.placed(fleets.live, placement);

@@ -2,8 +2,10 @@
 // the exact places it then gets. Take, again and again, what the best node offers until the job fits; then put back every
 // victim without whom it still fits. The fleet is changed while looking and is afterwards as it was.
 //
-// A search is kept for the jobs of one entry while a plan is made, because the next job of it finds the same offers but
-// for the nodes that the last one touched.
+// A search is kept for all jobs of one demand with the same rights while a plan is made, because the next one finds the same
+// offers but for the nodes that the last one touched. And where one looked in vain the next does too: within a plan room only
+// gets less and possible victims fewer. That is not so for gangs that are placed greedily, and where domains have countable
+// resources, because less room elsewhere may happen to help them: they look again once something was taken.
 import type { Claim, JobId, Right, TaskPlacement } from '@muster/model';
 import { Attempt } from './attempt.ts';
 import { groupOrder, likeliest, place } from './fit.ts';
@@ -12,9 +14,9 @@ import { type Placement, undo } from './ledger.ts';
 import { tasksOf } from './make-plan.ts';
 import { NodeOffers, type Offer } from './node-offers.ts';
 import { compareText } from './order.ts';
-import type { Lane } from './queue.ts';
+import type { Entry, Lane } from './queue.ts';
 import type { Ask } from './resource-keys.ts';
-import { QuotaRights, TierBook } from './rights.ts';
+import { isLasting, QuotaRights, type Rights, TierBook } from './rights.ts';
 import type { RunTable } from './run-table.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
@@ -39,57 +41,94 @@ const inVain: Alone = { victims: 0, nearEnd: null };
 /** The preemptions of one plan while it is being made. */
 export class Preemptions {
   readonly claims: { readonly job: number; readonly claim: Claim; readonly uses: Ask }[] = [];
-  /** Ids of the entries of jobs that looked for victims. */
+  /** Ids of the entries of jobs that looked for victims, or need not look because they have a right to nobody. */
   readonly wanting = new Set<number>();
-  /** When a job that found no victims might find some though nothing else changes. */
-  againMs = never;
   /** For whom the last job that was tried waits, when it would have found victims or need not look for any. */
   nearEnd: NearEnd | null = null;
   readonly #state: State;
   readonly #nowMs: number;
   readonly #allowed: boolean;
   readonly #exempt: number;
-  readonly #tiers: TierBook;
+  readonly #remembers: boolean;
   readonly #rights: QuotaRights;
-  readonly #searches = new Map<number, Search>();
+  readonly #victims: Victims;
+  readonly #searches = new Map<string, Search>();
   #ending: readonly number[] | null = null;
+  /** How often something was taken in this plan. */
+  #taken = 0;
+  #againMs = never;
 
-  /** `exempt` is a job that stops nobody; -1 for none. */
-  constructor(state: State, nowMs: number, exempt = -1) {
+  /** `exempt` is a job that stops nobody; -1 for none. A question remembers nothing. */
+  constructor(state: State, nowMs: number, exempt = -1, remembers = false) {
     this.#state = state;
     this.#nowMs = nowMs;
     this.#allowed = state.table.size > 0;
     this.#exempt = exempt;
-    this.#tiers = new TierBook(state);
-    this.#rights = new QuotaRights(state, this.#tiers);
+    this.#remembers = remembers;
+    const tiers = new TierBook(state);
+    this.#rights = new QuotaRights(state, tiers);
+    this.#victims = new Victims(state, tiers, this.#rights, nowMs);
   }
 
-  /** Whether the job could have a right to anything. */
-  may(job: number): boolean {
-    return this.#allowed && job !== this.#exempt && this.#rights.any(job);
+  /** When a job that found no victims might find some though nothing else changes. */
+  get againMs(): number {
+    return Math.min(this.#againMs, this.#victims.againMs);
   }
 
-  /** Whether a waiting job of the lane could. */
+  /** Whether there are victims for a waiting job of the lane as things stand; asked before anything is taken. */
   mayLane(lane: Lane): boolean {
     if (!this.#allowed) return false;
-    for (const entry of this.#state.queue.waitingIn(lane)) if (this.#rights.anyOf(entry)) return true;
-    return false;
+    const { queue, wanting } = this.#state;
+    const reclaims = this.#rights.reclaimReach(lane);
+    let any = false;
+    for (const entry of queue.waitingIn(lane)) {
+      any ||= this.#hasVictims(entry, reclaims);
+      if (!wanting.has(entry.id)) this.wanting.add(entry.id);
+    }
+    return any;
+  }
+
+  /** For any job of the entry that is not cooling and was never preempted. */
+  #hasVictims(entry: Entry, reclaims: string): boolean {
+    const { fleets, vain } = this.#state;
+    const reach = this.#rights.reach(entry, reclaims);
+    if (reach === '') return false;
+    const key = `${entry.lane.shape.id}${reach}`;
+    const search = this.#searchFor(entry.lane.shape, key);
+    if (search.hasVictims !== null) return search.hasVictims;
+    const job = (entry.jobs.size > 0 ? entry.jobs : entry.starved!).at(0);
+    search.hasVictims = false;
+    const remembers = this.#remembers && isLasting(reach);
+    if (remembers && vain.holds(key, fleets.live, (slot) => search.offersAt(job, slot))) return false;
+    const found = search.find(job, this.#endsNear());
+    search.hasVictims = found !== null && found.victims.length > 0;
+    if (remembers && search.candidates) vain.add(key, fleets.live, search.candidates);
+    return search.hasVictims;
   }
 
   /** Whether the job gets a claim in this plan. What it claims is nobody else's for the rest of it. */
   try(job: number): boolean {
     const { jobs, queue, projects } = this.#state;
     this.nearEnd = null;
-    if (!this.may(job)) return false;
+    if (!this.#allowed || job === this.#exempt || !this.#rights.any(job)) return false;
     this.wanting.add(jobs.entry[job]!);
     if (!this.#cooled(job)) return false;
-    const search = this.#searchFor(job);
-    const found = search.find(job, this.#endsNear());
-    this.againMs = Math.min(this.againMs, search.againMs);
+    const entry = queue.entryOf(job);
+    const { shape, project, user } = entry.lane;
+    const reach = this.#rights.reach(entry);
+    if (reach === '') return false;
+    // A job that was preempted itself has others that are not its victims, so it searches by itself.
+    const own = jobs.preempted(job).length > 0;
+    const search = own
+      ? new Search(this.#state, shape, this.#victims, true)
+      : this.#searchFor(shape, `${shape.id}${reach}`);
+    const vain = search.vainAt >= this.#taken;
+    const found = vain ? null : search.find(job, this.#endsNear());
     this.nearEnd = search.nearEnd;
+    // An end that is near may be enough for fewer.
+    if (!found) search.vainAt = search.isSteady && !search.nearEnd ? never : this.#taken;
     // Where groups are placed greedily, what others took may have made room: it starts when that has come back.
     if (!found || found.victims.length === 0) return false;
-    const { project, user } = queue.entryOf(job).lane;
     // The nodes it would get may make it use more than it asked for at least.
     const uses = projects.keys.ask(found.uses);
     if (overAt(project, user, uses) !== null) return false;
@@ -111,9 +150,9 @@ export class Preemptions {
 
   /** Something was placed: offers of its nodes are stale, and so may be rights to runs of its project. */
   placed(job: number, { from, to }: Placement, uses: Ask): void {
-    if (this.#searches.size === 0) return;
+    this.#taken++;
     const { ledger } = this.#state.fleets.live;
-    for (let pick = from; pick < to; pick++) this.#touch(ledger.slot[pick]!);
+    if (this.#searches.size > 0) for (let pick = from; pick < to; pick++) this.#touch(ledger.slot[pick]!);
     this.#rights.used(this.#state.queue.entryOf(job).lane.project, uses);
   }
 
@@ -140,13 +179,14 @@ export class Preemptions {
     for (const { run } of claim.victims) {
       const slot = table.slotOf(run);
       table.doomed[slot] = 1;
-      if (this.#rights.taken(job, slot)) this.#rights.epoch++;
+      this.#rights.doomed(slot);
       for (let link = table.firstLink[slot]!; link >= 0; link = table.linkOfRun[link]!)
         touched.add(table.linkNode[link]!);
     }
     const held = claims.add(fleets.live, jobs.ids[job]!, claim, runs);
     projects.keep(project, user, uses, 1);
     this.#rights.used(project, uses);
+    this.#taken++;
     this.claims.push({ job, claim, uses });
     for (const slot of held.nodes.keys()) touched.add(slot);
     for (const slot of touched) this.#touch(slot);
@@ -156,16 +196,11 @@ export class Preemptions {
     for (const search of this.#searches.values()) search.touch(slot);
   }
 
-  /** A job that was preempted itself has others that are not its victims, so it searches by itself. */
-  #searchFor(job: number): Search {
-    const { jobs } = this.#state;
-    const make = (): Search => new Search(this.#state, job, this.#tiers, this.#rights, this.#nowMs);
-    if (jobs.preempted(job).length > 0) return make();
-    const entry = jobs.entry[job]!;
-    let search = this.#searches.get(entry);
+  #searchFor(shape: Shape, key: string): Search {
+    let search = this.#searches.get(key);
     if (!search) {
-      search = make();
-      this.#searches.set(entry, search);
+      search = new Search(this.#state, shape, this.#victims, false);
+      this.#searches.set(key, search);
     }
     return search;
   }
@@ -176,13 +211,17 @@ export class Preemptions {
     const { table, claims, policy } = this.#state;
     const { nearEndMs } = policy.preemption;
     const found: number[] = [];
-    for (let run = 0; run < table.live.length; run++) {
-      const live = table.live[run];
-      if (!live || table.gone[run] === 1) continue;
-      const near = isNear(table.endMs[run]!, this.#nowMs, nearEndMs);
-      if (table.stopping[run] === 1 ? !claims.isVictim(live.run) : near) found.push(run);
-      if (near) this.againMs = Math.min(this.againMs, table.endMs[run]! + nearEndMs);
+    const { ends } = table;
+    // Those whose end has long passed would come first; there are none but runs that nobody could stop.
+    for (let p = ends.lowerBound(table.endMs, this.#nowMs - nearEndMs); p >= 0; p = ends.next(p)) {
+      const run = ends.at(p);
+      if (table.endMs[run]! - nearEndMs > this.#nowMs) break;
+      if (table.gone[run] === 1 || !isNear(table.endMs[run]!, this.#nowMs, nearEndMs)) continue;
+      if (table.stopping[run] === 0) found.push(run);
+      this.#againMs = Math.min(this.#againMs, table.endMs[run]! + nearEndMs);
     }
+    for (const run of table.stopped)
+      if (table.gone[run] === 0 && !claims.isVictim(table.live[run]!.run)) found.push(run);
     this.#ending = found;
     return found;
   }
@@ -193,38 +232,44 @@ export class Preemptions {
     if (failedMs === null) return true;
     const cooledMs = failedMs + this.#state.policy.preemption.coolingMs;
     if (cooledMs <= this.#nowMs) return true;
-    this.againMs = Math.min(this.againMs, cooledMs);
+    this.#againMs = Math.min(this.#againMs, cooledMs);
     return false;
   }
 }
 
 class Search {
   readonly #state: State;
-  readonly #rights: QuotaRights;
+  readonly #rights: Rights;
   readonly #victims: Victims;
   readonly #shape: Shape;
   /** Offers for each group and option that was short, made when first asked for. */
   readonly #offers = new Map<string, NodeOffers>();
   /** Runs that count as gone. */
   readonly #out = new Set<number>();
-  #job: number;
-  #epoch: number;
-  #standing: string;
+  readonly #own: boolean;
+  #job = -1;
+  /** Whether such a job finds victims as the walk begins; null before it was looked for. */
+  hasVictims: boolean | null = null;
+  /** Nodes with a possible victim, when the last search was for a single task and none of them made an offer; else null. */
+  candidates: ReadonlySet<number> | null = null;
+  /** Set when offers were made with rights that only the last search had. */
+  #renewed = false;
   nearEnd: NearEnd | null = null;
+  /** After how many takings of the plan it looked in vain; until then the next job of its kind does too. */
+  vainAt = -1;
 
-  constructor(state: State, job: number, tiers: TierBook, rights: QuotaRights, nowMs: number) {
+  constructor(state: State, shape: Shape, victims: Victims, own: boolean) {
     this.#state = state;
-    this.#rights = rights;
-    this.#job = job;
-    this.#epoch = rights.epoch;
-    this.#standing = rights.standing(job);
-    this.#victims = new Victims(state, tiers, rights, nowMs);
-    this.#shape = state.queue.entryOf(job).lane.shape;
-    matchShape(this.#shape, state.fleets.live.classes);
+    this.#own = own;
+    this.#rights = victims.rights;
+    this.#victims = victims;
+    this.#shape = shape;
+    matchShape(shape, state.fleets.live.classes);
   }
 
-  get againMs(): number {
-    return this.#victims.againMs;
+  /** Whether what does not fit now cannot fit later in the plan. */
+  get isSteady(): boolean {
+    return !isGreedy(this.#shape) && this.#state.fleets.live.resources.list.length === 0;
   }
 
   touch(slot: number): void {
@@ -234,27 +279,35 @@ class Search {
   /** Alternatives in their order; the first for which there are victims enough. None when near ends are enough. */
   find(job: number, ending: readonly number[]): Claim | null {
     this.#job = job;
-    this.#look();
+    for (const offers of this.#offers.values()) {
+      if (this.#renewed) offers.renew(job);
+      else offers.lookFor(job);
+    }
+    this.#renewed = false;
+    this.candidates = null;
     this.nearEnd = this.#nearEnd(ending);
     if (this.nearEnd) return null;
-    for (const combination of this.#shape.combinations) {
-      const claim = this.#makeRoom(combination) ? this.#claim(combination) : null;
+    const { groups, combinations } = this.#shape;
+    let offered = groups.length > 1 || groups[0]!.demand.tasks > 1 || isGreedy(this.#shape);
+    for (const combination of combinations) {
+      const room = this.#makeRoom(combination);
+      offered ||= room || this.#out.size > 0;
+      const claim = room ? this.#claim(combination) : null;
       this.#restore();
       if (claim) return claim;
     }
+    if (!offered) this.candidates = this.#allCandidates();
     return null;
   }
 
-  /** Rights may be others than when the last job of the entry looked. */
-  #look(): void {
-    const standing = this.#rights.standing(this.#job);
-    const same = this.#epoch === this.#rights.epoch && this.#standing === standing;
-    this.#epoch = this.#rights.epoch;
-    this.#standing = standing;
-    for (const offers of this.#offers.values()) {
-      if (same) offers.priceAnew();
-      else offers.renew();
-    }
+  offersAt(job: number, slot: number): boolean {
+    return this.#shape.combinations.some(([option]) => this.#offersOf(0, option!).offersAt(job, slot));
+  }
+
+  #allCandidates(): ReadonlySet<number> {
+    const all = new Set<number>();
+    for (const offers of this.#offers.values()) for (const slot of offers.candidates) all.add(slot);
+    return all;
   }
 
   /** The last of the ends that would give the job room by themselves. */
@@ -273,7 +326,7 @@ class Search {
 
   #makeRoom(combination: readonly number[]): boolean {
     for (let short = this.#shortOf(combination); short >= 0; short = this.#shortOf(combination)) {
-      const offer = this.#offersOf(short, combination[short]!).take();
+      const offer = this.#offersOf(short, combination[short]!).take(this.#job);
       if (!offer) return false;
       this.#accept(offer);
     }
@@ -302,7 +355,9 @@ class Search {
   #accept(offer: Offer): void {
     let changed = false;
     for (const run of offer.victims) changed = this.#takeOut(run) || changed;
-    if (changed) for (const offers of this.#offers.values()) offers.renew();
+    if (!changed) return;
+    this.#renewed = true;
+    for (const offers of this.#offers.values()) offers.renew(this.#job);
   }
 
   #takeOut(run: number): boolean {
@@ -371,7 +426,7 @@ class Search {
     const key = `${group}/${option}`;
     let offers = this.#offers.get(key);
     if (!offers) {
-      offers = new NodeOffers(this.#state, this.#job, this.#shape, group, option, this.#victims);
+      offers = new NodeOffers(this.#state, this.#shape, group, option, this.#victims, this.#own);
       this.#offers.set(key, offers);
     }
     return offers;

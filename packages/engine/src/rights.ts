@@ -1,10 +1,15 @@
 // Who may end whose run (decision 0007, section 5). The search asks for every run it looks at, and tells which runs it counts
 // as gone, because use and with it rights change as victims are added. What is being stopped already counts as gone too:
 // otherwise two jobs would take from a project what it borrows only once.
+//
+// Rights follow from few things: the tier, the project and priority where they matter, and for reclaim from whom it may be
+// taken. `reach` writes these down as a text. Jobs of one demand and reach have the same right to every run, so that one search
+// serves them all; and with an empty reach there is no right to any run, so that nobody need be looked at.
 import { type Right, type Tier, tierNamed } from '@muster/model';
 import { none, type Project } from './projects.ts';
-import type { Entry } from './queue.ts';
-import type { Ask } from './resource-keys.ts';
+import type { Entry, Lane } from './queue.ts';
+import { type Ask, noAsk } from './resource-keys.ts';
+import type { RunGroup } from './run-table.ts';
 import type { State } from './state.ts';
 
 export interface Rights {
@@ -15,11 +20,13 @@ export interface Rights {
   /** The run counts as gone from here on. True when the job's rights to other runs may have changed with it. */
   taken(job: number, run: number): boolean;
   putBack(run: number): void;
-  /** Changes when the job's rights may have, through anything but the runs it was told of. */
-  standing(job: number): string;
+  /** Equal for entries of one demand that have the same right to every run; empty when they have none to any. */
+  reach(entry: Entry, reclaims?: string): string;
+  /** Groups of runs (run-table.ts) among which are all that the job may end. */
+  groups(job: number): ReadonlySet<RunGroup>;
 }
 
-/** Whether a job could have a right to any run, by what the policy says. */
+/** Whether a job could ever have a right to a run, by what the policy says. */
 export function mightPreempt(state: State, job: number): boolean {
   return entryMightPreempt(state, state.queue.entryOf(job));
 }
@@ -68,19 +75,53 @@ export class QuotaRights implements Rights {
   /** Whether rights follow use; without guarantees they are the same for all runs of an entry. */
   readonly #follows: boolean;
   readonly #fixed = new Map<number, (Right | null | undefined)[]>();
+  readonly #reachOfTier = new Map<string, string>();
+  readonly #borrowers: Borrowers;
 
   constructor(state: State, tiers: TierBook) {
     this.#state = state;
     this.#tiers = tiers;
     this.#follows = state.policy.quotas.some(({ guaranteed }) => Object.keys(guaranteed).length > 0);
+    this.#borrowers = new Borrowers(state);
   }
 
   any(job: number): boolean {
-    return this.anyOf(this.#state.queue.entryOf(job));
+    return entryMightPreempt(this.#state, this.#state.queue.entryOf(job));
   }
 
-  anyOf(entry: Entry): boolean {
-    return entryMightPreempt(this.#state, entry);
+  reach(entry: Entry, reclaims = this.reclaimReach(entry.lane)): string {
+    return this.#tierReach(entry) + reclaims + this.#priorityReach(entry);
+  }
+
+  groups(job: number): ReadonlySet<RunGroup> {
+    const { queue, table, policy } = this.#state;
+    const { lane } = queue.entryOf(job);
+    const tier = this.#tiers.of(job);
+    const found = new Set<RunGroup>();
+    if (tier !== null && tier.preempts.length > 0)
+      for (const group of table.groups) if (byTier(tier, tierNamed(policy, group.tier))) found.add(group);
+    if (lane.project.quota?.preemptWithin === 'lower-priority')
+      for (const group of table.groupsOf[lane.project.id] ?? []) found.add(group);
+    if (this.#follows) this.#addLenders(lane, found);
+    return found;
+  }
+
+  /** Groups beside a project that stays within its guarantee with the job: all of those that borrow, others where loose. */
+  #addLenders({ project, shape }: Lane, found: Set<RunGroup>): void {
+    const { table, policy } = this.#state;
+    for (let at: Project = project; at.parent !== null; at = at.parent) {
+      if (!staysWithinNow(at, shape.ask)) continue;
+      const keys = shape.ask.keys.filter((key) => (at.guaranteed[key] ?? none) !== none);
+      for (const group of table.groupsOf[at.parent.id] ?? []) found.add(group);
+      for (const child of at.parent.children) {
+        if (child === at) continue;
+        const all = keys.some((key) => borrows(child, key));
+        if (!all && this.#borrowers.loose(child) === 0) continue;
+        for (const below of subtree(child))
+          for (const group of table.groupsOf[below.id] ?? [])
+            if (all || !tierNamed(policy, group.tier)?.guaranteed) found.add(group);
+      }
+    }
   }
 
   mayTake(job: number, run: number): Right | null {
@@ -108,7 +149,7 @@ export class QuotaRights implements Rights {
     const other = this.#tiers.of(table.job[run]!);
     const sameProject = mine.lane.project === theirs.lane.project;
     const fork = sameProject ? null : this.#forkOf(mine.lane.project, theirs.lane.project);
-    if (tier !== null && this.#byTier(tier, other) && !this.#isProtected(fork, other, run)) return 'tier';
+    if (tier !== null && byTier(tier, other) && !this.#isProtected(fork, other, run)) return 'tier';
     if (fork !== null && this.#reclaims(fork, mine.lane.shape.ask, other, run)) return 'reclaim';
     if (!sameProject || mine.lane.project.quota?.preemptWithin !== 'lower-priority') return null;
     return mine.rank === theirs.rank && theirs.facts.priority < mine.facts.priority ? 'priority' : null;
@@ -123,6 +164,15 @@ export class QuotaRights implements Rights {
     return changes;
   }
 
+  /** The run is stopped by this plan. */
+  doomed(run: number): void {
+    if (!this.#follows) return;
+    const ask = this.#askOf(run);
+    const { project } = this.#projectOf(run);
+    if (this.#crosses(project, ask, noAsk)) this.#moved();
+    this.#state.projects.leave(project, ask, 1);
+  }
+
   /** The project uses so much more: its runs may be borrowed room from here on. */
   used(project: Project, { keys, amounts }: Ask): void {
     if (!this.#follows) return;
@@ -130,7 +180,7 @@ export class QuotaRights implements Rights {
       for (let i = 0; i < keys.length; i++) {
         const guaranteed = Math.max(0, at.guaranteed[keys[i]!] ?? none);
         const after = useNow(at, keys[i]!);
-        if (after > guaranteed && after - amounts[i]! <= guaranteed) this.epoch++;
+        if (after > guaranteed && after - amounts[i]! <= guaranteed) this.#moved();
       }
   }
 
@@ -139,19 +189,62 @@ export class QuotaRights implements Rights {
     this.#state.projects.leave(this.#projectOf(run).project, this.#askOf(run), -1);
   }
 
-  /** Which projects above the job stay within their guarantee with it. */
-  standing(job: number): string {
-    const { project, shape } = this.#state.queue.entryOf(job).lane;
-    let text = '';
-    for (let at: Project | null = project; at !== null && at.parent !== null; at = at.parent)
-      text += staysWithinNow(at, shape.ask) ? '1' : '0';
-    return text;
+  #moved(): void {
+    this.epoch++;
+    this.#borrowers.clear();
   }
 
-  /** A tier that the policy has no more ranks below all. */
-  #byTier(tier: Tier, other: Tier | null): boolean {
-    if (other === null) return tier.preempts.length > 0;
-    return other.rank < tier.rank && tier.preempts.includes(other.name);
+  /** Runs of the tiers that it names, in whatever project; whether they are protected depends on the project, though. */
+  #tierReach({ facts, lane }: Entry): string {
+    let reach = this.#reachOfTier.get(facts.tier);
+    if (reach === undefined) {
+      reach = this.#tierReachOf(tierNamed(this.#state.policy, facts.tier));
+      this.#reachOfTier.set(facts.tier, reach);
+    }
+    return reach.endsWith(guarded) ? `${reach}${lane.project.id}${withinPlan}${this.epoch}` : reach;
+  }
+
+  #tierReachOf(tier: Tier | null): string {
+    if (tier === null || tier.preempts.length === 0) return '';
+    const { policy, table } = this.#state;
+    let any = false;
+    let protects = false;
+    for (const { tier: name, count } of table.groups) {
+      const other = tierNamed(policy, name);
+      if (count === 0 || !byTier(tier, other)) continue;
+      any = true;
+      protects ||= this.#follows && other?.guaranteed === true;
+    }
+    return any ? `|t${tier.name}${protects ? guarded : ''}` : '';
+  }
+
+  #priorityReach({ facts, lane, rank }: Entry): string {
+    const { project } = lane;
+    if (project.quota?.preemptWithin !== 'lower-priority' || !this.#borrowers.runsIn(project)) return '';
+    return `|p${project.id}/${facts.priority}/${rank}`;
+  }
+
+  /** What a lane's entries have in common of it: level by level, where they stay within a guarantee, who beside it can give back. */
+  reclaimReach({ project, shape }: Lane): string {
+    const { ask } = shape;
+    let text = '';
+    if (!this.#follows) return text;
+    for (let at: Project = project; at.parent !== null; at = at.parent) {
+      if (!staysWithinNow(at, ask)) continue;
+      const beside = at.parent;
+      let from = '';
+      let keys = '';
+      for (const key of ask.keys) {
+        if ((at.guaranteed[key] ?? none) === none) continue;
+        keys += `,${key}`;
+        from += this.#borrowers.of(beside, key);
+      }
+      const loose = this.#borrowers.loose(beside) > this.#borrowers.loose(at);
+      if (from === '' && !loose) continue;
+      const apart = loose && this.#borrowers.loose(at) > 0 ? `-${at.id}` : '';
+      text += `|r${beside.id}${keys}:${from}${loose ? `~${apart}` : ''}`;
+    }
+    return text;
   }
 
   /** A guaranteed tier's run of another project that is within its guarantee for all the run uses. */
@@ -172,12 +265,13 @@ export class QuotaRights implements Rights {
   #reclaims({ own, other }: Fork, ask: Ask, tier: Tier | null, run: number): boolean {
     if (own === null || !staysWithinNow(own, ask)) return false;
     const used = this.#askOf(run).keys;
-    const shared = ask.keys.filter((key) => (own.guaranteed[key] ?? none) !== none && used.includes(key));
-    if (shared.length === 0) return false;
-    if (!tier?.guaranteed) return true;
-    return shared.some(
-      (key) => other === null || useNow(other, key) > Math.max(0, other.guaranteed[key] ?? none),
-    );
+    let shared = false;
+    for (const key of ask.keys) {
+      if ((own.guaranteed[key] ?? none) === none || !used.includes(key)) continue;
+      shared = true;
+      if (tier?.guaranteed && borrows(other, key)) return true;
+    }
+    return shared && !tier?.guaranteed;
   }
 
   /** Whether a project above the run gets within its guarantee when it is gone; or makes room for the job in one. */
@@ -220,9 +314,85 @@ export class QuotaRights implements Rights {
   }
 }
 
+/** After a tier whose victims may be protected; and before the number of an epoch. */
+const guarded = '!';
+const withinPlan = '@';
+
+/** Whether a reach means the same in another plan. */
+export function isLasting(reach: string): boolean {
+  return !reach.includes(withinPlan);
+}
+
+/** Who has something to give back, worked out when first asked for and kept until somebody crosses a guarantee. */
+class Borrowers {
+  readonly #state: State;
+  readonly #texts = new Map<number, string>();
+  #loose: Int32Array | null = null;
+  #running: Uint8Array | null = null;
+
+  constructor(state: State) {
+    this.#state = state;
+  }
+
+  clear(): void {
+    this.#texts.clear();
+  }
+
+  /** The children that borrow the key, and whether the project's own jobs use it; empty when nobody does. */
+  of(project: Project, key: number): string {
+    const known = this.#texts.get(project.id * 0x1_0000 + key);
+    if (known !== undefined) return known;
+    let text = (project.ownUse[key] ?? 0) + (project.ownKept[key] ?? 0) > 0 ? `${key}=own` : '';
+    for (const child of project.children) if (borrows(child, key)) text += `${key}=${child.id};`;
+    this.#texts.set(project.id * 0x1_0000 + key, text);
+    return text;
+  }
+
+  /** Runs below the project in tiers that are not guaranteed, as the plan began. */
+  loose({ id }: Project): number {
+    this.#loose ??= this.#countLoose();
+    return this.#loose[id] ?? 0;
+  }
+
+  /** Whether a run of the project's own was not being stopped as the plan began. */
+  runsIn({ id }: Project): boolean {
+    this.#running ??= this.#findRunning();
+    return this.#running[id] === 1;
+  }
+
+  #countLoose(): Int32Array {
+    const { table, projects, policy } = this.#state;
+    const counts = new Int32Array(projects.all.length);
+    for (const { project, tier, count } of table.groups) {
+      if (count === 0 || tierNamed(policy, tier)?.guaranteed) continue;
+      for (let at: Project | null = projects.all[project]!; at !== null; at = at.parent)
+        counts[at.id]! += count;
+    }
+    return counts;
+  }
+
+  #findRunning(): Uint8Array {
+    const { table, projects } = this.#state;
+    const running = new Uint8Array(projects.all.length);
+    for (const { project, count } of table.groups) if (count > 0) running[project] = 1;
+    return running;
+  }
+}
+
+/** A tier that the policy has no more ranks below all. */
+function byTier(tier: Tier, other: Tier | null): boolean {
+  if (other === null) return tier.preempts.length > 0;
+  return other.rank < tier.rank && tier.preempts.includes(other.name);
+}
+
 /** Use without what is being stopped. */
 function useNow(project: Project, key: number): number {
   return (project.use[key] ?? 0) - (project.leaving[key] ?? 0);
+}
+
+/** Whether the project uses more of the key than is guaranteed to it; a common project's own jobs (null) always do. */
+function borrows(project: Project | null, key: number): boolean {
+  return project === null || useNow(project, key) > Math.max(0, project.guaranteed[key] ?? none);
 }
 
 function staysWithinNow(project: Project, { keys, amounts }: Ask): boolean {
@@ -234,6 +404,11 @@ function staysWithinNow(project: Project, { keys, amounts }: Ask): boolean {
     any = true;
   }
   return any;
+}
+
+function* subtree(project: Project): IterableIterator<Project> {
+  yield project;
+  for (const child of project.children) yield* subtree(child);
 }
 
 function findFork(mine: Project, theirs: Project): Fork {

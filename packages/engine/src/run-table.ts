@@ -1,11 +1,32 @@
 // Runs as the search for victims sees them: which are on a node, what a lost hour of each costs, since when its work is
 // not saved. Columns and linked lists in typed arrays, because a search looks at every run of a hundred thousand and a
-// fork copies them. One *link* is one run on one node; the links of a run and those of a node are chained.
+// fork copies them. One *link* is one run on one node; the links of a run and those of a node are chained. Runs that nobody
+// stops are also chained by project and tier, because rights are to projects and tiers: who looks for victims starts there.
 import { invariant, type LiveRun, type NodeId, type RunId } from '@muster/model';
 import { grown } from './columns.ts';
 import { ForkMap } from './fork-map.ts';
+import { SortedInts } from './sorted-ints.ts';
 
 export const nowhere = -1;
+
+/** What the table is told of a run beside the run itself. */
+export interface RunOwner {
+  readonly job: number;
+  /** Id of the job's project. */
+  readonly project: number;
+  readonly tier: string;
+  /** What an hour of its devices and cores costs, in micro-money. */
+  readonly rate: number;
+  readonly durationMs: number;
+}
+
+/** Runs of one project and tier that are not being stopped; in no order that a decision may rest on. */
+export interface RunGroup {
+  readonly project: number;
+  readonly tier: string;
+  first: number;
+  count: number;
+}
 
 export class RunTable {
   #slots = new ForkMap<RunId, number>();
@@ -25,6 +46,18 @@ export class RunTable {
   /** Set within one plan: it is to be stopped by it; and while a search counts it as gone. */
   doomed = new Uint8Array(0);
   gone = new Uint8Array(0);
+  groups: RunGroup[] = [];
+  /** The same by project. */
+  groupsOf: (RunGroup[] | undefined)[] = [];
+  /** Runs that are being stopped. */
+  stopped = new Set<number>();
+  /** Runs with a known end, earliest first. */
+  ends = new SortedInts((a, b) => this.#compareEnds(a, b));
+  /** The group of each run, and its neighbours there. */
+  #group = new Int32Array(0);
+  nextOfGroup = new Int32Array(0);
+  #previousOfGroup = new Int32Array(0);
+  readonly #groupIds = new Map<string, number>();
   firstLink = new Int32Array(0);
   linkRun = new Int32Array(0);
   linkNode = new Int32Array(0);
@@ -50,6 +83,14 @@ export class RunTable {
     other.stopping = this.stopping.slice();
     other.doomed = new Uint8Array(this.doomed.length);
     other.gone = new Uint8Array(this.gone.length);
+    other.groups = this.groups.map((group) => ({ ...group }));
+    for (const group of other.groups) pushTo(other.groupsOf, group);
+    other.stopped = new Set(this.stopped);
+    other.ends = this.ends.copy((a, b) => other.#compareEnds(a, b));
+    other.#group = this.#group.slice();
+    other.nextOfGroup = this.nextOfGroup.slice();
+    other.#previousOfGroup = this.#previousOfGroup.slice();
+    for (const [key, id] of this.#groupIds) other.#groupIds.set(key, id);
     other.firstLink = this.firstLink.slice();
     other.linkRun = this.linkRun.slice();
     other.linkNode = this.linkNode.slice();
@@ -71,17 +112,18 @@ export class RunTable {
     return this.#slots.get(run) ?? nowhere;
   }
 
-  add(run: LiveRun, job: number, rate: number, durationMs: number, nodeSlot: (node: NodeId) => number): void {
+  add(run: LiveRun, owner: RunOwner, nodeSlot: (node: NodeId) => number): void {
     const slot = this.#vacant.pop() ?? this.live.length;
     this.#grow(slot + 1);
     this.#slots.set(run.run, slot);
-    this.job[slot] = job;
-    this.rate[slot] = rate;
-    this.durationMs[slot] = durationMs;
+    this.job[slot] = owner.job;
+    this.rate[slot] = owner.rate;
+    this.durationMs[slot] = owner.durationMs;
     this.firstLink[slot] = nowhere;
     this.doomed[slot] = 0;
     this.gone[slot] = 0;
-    this.update(run);
+    this.#group[slot] = this.#groupOf(owner);
+    this.#write(slot, run);
     let last: NodeId | null = null;
     const seen = run.tasks.length > 1 ? new Set<NodeId>() : null;
     for (const { node } of run.tasks) {
@@ -95,12 +137,27 @@ export class RunTable {
   /** Its start, its checkpoint or its stop is news. */
   update(run: LiveRun): void {
     const slot = this.slotOf(run.run);
+    this.#erase(slot);
+    this.#write(slot, run);
+  }
+
+  #write(slot: number, run: LiveRun): void {
     this.live[slot] = run;
     this.startedMs[slot] = run.startedMs ?? nowhere;
     this.endMs[slot] =
       run.startedMs === null ? Number.POSITIVE_INFINITY : run.startedMs + this.durationMs[slot]!;
     this.savedMs[slot] = run.checkpointMs ?? run.startedMs ?? nowhere;
     this.stopping[slot] = run.stopping ? 1 : 0;
+    if (this.endMs[slot] !== Number.POSITIVE_INFINITY) this.ends.insert(slot);
+    if (run.stopping) this.stopped.add(slot);
+    else this.#join(slot);
+  }
+
+  /** Out of the lists that `#write` put it in. */
+  #erase(slot: number): void {
+    if (this.endMs[slot] !== Number.POSITIVE_INFINITY) this.ends.remove(slot);
+    if (this.stopping[slot] === 1) this.stopped.delete(slot);
+    else this.#part(slot);
   }
 
   setRate(run: RunId, rate: number): void {
@@ -115,6 +172,7 @@ export class RunTable {
       this.#unlink(link);
       link = following;
     }
+    this.#erase(slot);
     this.#slots.delete(run);
     this.live[slot] = undefined;
     this.#vacant.push(slot);
@@ -123,6 +181,38 @@ export class RunTable {
   /** First link of the runs on a node; follow `linkNext`. */
   first(node: number): number {
     return node < this.onNode.length ? this.onNode[node]! - 1 : nowhere;
+  }
+
+  readonly #compareEnds = (a: number, b: number): number => this.endMs[a]! - this.endMs[b]! || a - b;
+
+  #groupOf({ project, tier }: RunOwner): number {
+    const key = `${project}/${tier}`;
+    const known = this.#groupIds.get(key);
+    if (known !== undefined) return known;
+    const group = { project, tier, first: nowhere, count: 0 };
+    const id = this.groups.push(group) - 1;
+    pushTo(this.groupsOf, group);
+    this.#groupIds.set(key, id);
+    return id;
+  }
+
+  #join(slot: number): void {
+    const group = this.groups[this.#group[slot]!]!;
+    this.nextOfGroup[slot] = group.first;
+    this.#previousOfGroup[slot] = nowhere;
+    if (group.first >= 0) this.#previousOfGroup[group.first] = slot;
+    group.first = slot;
+    group.count++;
+  }
+
+  #part(slot: number): void {
+    const group = this.groups[this.#group[slot]!]!;
+    const next = this.nextOfGroup[slot]!;
+    const previous = this.#previousOfGroup[slot]!;
+    if (next >= 0) this.#previousOfGroup[next] = previous;
+    if (previous >= 0) this.nextOfGroup[previous] = next;
+    else group.first = next;
+    group.count--;
   }
 
   #link(run: number, node: number): void {
@@ -169,6 +259,15 @@ export class RunTable {
     this.stopping = grown(this.stopping, size);
     this.doomed = grown(this.doomed, size);
     this.gone = grown(this.gone, size);
+    this.#group = grown(this.#group, size);
+    this.nextOfGroup = grown(this.nextOfGroup, size);
+    this.#previousOfGroup = grown(this.#previousOfGroup, size);
     this.firstLink = grown(this.firstLink, size);
   }
+}
+
+function pushTo(groupsOf: (RunGroup[] | undefined)[], group: RunGroup): void {
+  const known = groupsOf[group.project];
+  if (known) known.push(group);
+  else groupsOf[group.project] = [group];
 }

@@ -8,9 +8,11 @@ import type { State } from './state.ts';
 /** In the order of job ids. Nothing here can get in another's way: claimed places are nobody else's. */
 export function settleClaims(state: State): PlanUnit[] {
   const units: PlanUnit[] = [];
-  for (const held of state.claims.byJob.values()) {
+  const { unsettled } = state.claims;
+  for (const held of unsettled) {
     const unit = settle(state, held);
     if (unit) units.push(unit);
+    else unsettled.delete(held);
   }
   return units.sort((a, b) => compareText(a.job, b.job));
 }

@@ -17,10 +17,12 @@ import { Fleet } from './fleet.ts';
 import { ForkMap } from './fork-map.ts';
 import { JobTable } from './jobs.ts';
 import { releasePort, takePort } from './ports.ts';
-import { type Project, Projects } from './projects.ts';
+import { none, type Project, Projects } from './projects.ts';
 import { Queue } from './queue.ts';
+import type { Ask } from './resource-keys.ts';
 import { mightPreempt } from './rights.ts';
-import { RunTable } from './run-table.ts';
+import { type RunOwner, RunTable } from './run-table.ts';
+import { VainSearches } from './vain-searches.ts';
 import { Fleets } from './verdict.ts';
 import { never } from './victims.ts';
 
@@ -39,6 +41,7 @@ export interface State {
   /** Ids of entries that may preempt and found no victims; and when they might, though nothing else changes. */
   readonly wanting: Set<number>;
   againMs: number;
+  readonly vain: VainSearches;
   /** The latest time seen by `decide`; a job once due stays due. */
   clockMs: number;
   /** Projects with ceilings that use less than before the last cycle, and those that use more than at the last plan. */
@@ -75,6 +78,7 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     claims: new Claims(),
     wanting: new Set(),
     againMs: never,
+    vain: new VainSearches(),
     clockMs: 0,
     eased: new Set(),
     tightened: new Set(),
@@ -103,6 +107,7 @@ export function copyState(state: State): State {
     table: state.table.copy(),
     claims: state.claims.copy(),
     wanting: new Set(state.wanting),
+    vain: new VainSearches(),
     eased: twins(state.eased, projects),
     tightened: twins(state.tightened, projects),
     freed: new Set(state.freed),
@@ -124,6 +129,7 @@ export function forget(state: State): void {
   state.allChanged = true;
   state.wanting.clear();
   state.againMs = never;
+  state.vain.clear();
 }
 
 /**
@@ -158,10 +164,9 @@ export function startRun(state: State, run: LiveRun, plannedMs: number | null): 
   const first = run.tasks.find((task) => task.rank === 0);
   invariant(first, `run ${run.run} has no rank 0`);
   takePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
-  state.table.add(run, state.jobs.slotOf(run.job), rateOf(state, run), endOf(state, run), (node) =>
-    fleet.slotOf(node),
-  );
+  state.table.add(run, ownerOf(state, run), (node) => fleet.slotOf(node));
   if (run.stopping) state.projects.leave(project, ask, 1);
+  noticeUse(state, project, ask);
   noticeVictim(state, run);
 }
 
@@ -171,9 +176,11 @@ export function rateOf(state: State, run: LiveRun): number {
   return hourlyRate(run, state.policy.prices, tier?.priceMilli ?? 1000);
 }
 
-/** How long the run may last, when that is known. */
-function endOf({ queue, jobs }: State, { job }: LiveRun): number {
-  return queue.entryOf(jobs.slotOf(job)).facts.durationMs ?? never;
+function ownerOf(state: State, run: LiveRun): RunOwner {
+  const job = state.jobs.slotOf(run.job);
+  const { lane, facts } = state.queue.entryOf(job);
+  const durationMs = facts.durationMs ?? never;
+  return { job, project: lane.project.id, tier: facts.tier, rate: rateOf(state, run), durationMs };
 }
 
 /** The job waits. One that may preempt and did not look in vain yet is looked at, though there is no room. */
@@ -189,7 +196,9 @@ export function holdClaim(state: State, job: number, claim: Claim): void {
   const { project, user } = state.queue.entryOf(job).lane;
   state.queue.unqueue(job);
   state.claims.add(state.fleets.live, state.jobs.ids[job]!, claim, state.runs);
-  state.projects.keep(project, user, state.projects.keys.ask(claim.uses), 1);
+  const ask = state.projects.keys.ask(claim.uses);
+  state.projects.keep(project, user, ask, 1);
+  noticeUse(state, project, ask);
   for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.tightened.add(at);
   state.touched = true;
 }
@@ -204,16 +213,38 @@ export function dropClaim(state: State, job: number): void {
   state.projects.keep(project, user, state.projects.keys.ask(held.claim.uses), -1);
   for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.eased.add(at);
   if (fleet.resources.list.length > 0) state.allChanged = true;
+  // With less use somebody may be within a guarantee again.
+  if (state.wanting.size > 0 && state.policy.quotas.length > 0) state.againMs = 0;
   state.touched = true;
+}
+
+/**
+ * Use has grown: a project that borrows from here on has something to give back, and so has one whose own jobs use what its
+ * children are guaranteed. Whoever looks for victims looks again.
+ */
+function noticeUse(state: State, project: Project, { keys, amounts }: Ask): void {
+  if (state.wanting.size === 0 || state.policy.quotas.length === 0) return;
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i]!;
+    const own = (project.ownUse[key] ?? 0) + (project.ownKept[key] ?? 0);
+    if (project.children.length > 0 && own <= amounts[i]!) state.againMs = 0;
+    for (let at: Project = project; at.parent !== null; at = at.parent) {
+      const guaranteed = Math.max(0, at.guaranteed[key] ?? none);
+      const after = (at.use[key] ?? 0) - (at.leaving[key] ?? 0);
+      if (after > guaranteed && after - amounts[i]! <= guaranteed) state.againMs = 0;
+    }
+  }
 }
 
 /** A run that may be stopped from some moment on: whoever looks for victims looks again then. */
 function noticeVictim(state: State, run: LiveRun): void {
-  if (state.wanting.size === 0 || run.stopping) return;
+  if (run.stopping || state.wanting.size + state.vain.size === 0) return;
   const tier = tierNamed(state.policy, state.queue.entryOf(state.jobs.slotOf(run.job)).facts.tier);
   const shieldMs = tier?.minRunMs ?? 0;
-  if (shieldMs === 0) state.againMs = 0;
-  else if (run.startedMs !== null) state.againMs = Math.min(state.againMs, run.startedMs + shieldMs);
+  if (shieldMs > 0 && run.startedMs === null) return;
+  const fromMs = shieldMs === 0 ? 0 : run.startedMs! + shieldMs;
+  state.againMs = Math.min(state.againMs, fromMs);
+  state.vain.until(fromMs);
 }
 
 /** A run as it is when its plan was committed. */

@@ -13,7 +13,11 @@ export function changeOnNode(state: State, run: number, slot: number, sign: 1 | 
     fleet.changeTask(sign, slot, task, task.devices, 0, task.devices.length, task.deviceMilli);
   }
   if (sign === 1) fleet.enterRun(slot, live.exclusive);
-  else fleet.leaveRun(slot);
+  else {
+    // Not told as a change of the node: it comes back.
+    fleet.runs[slot]!--;
+    if (fleet.runs[slot] === 0) fleet.exclusive[slot] = 0;
+  }
 }
 
 /** The whole run counts as gone. */

@@ -20,7 +20,7 @@ export class Victims {
   readonly rights: Rights;
   readonly nowMs: number;
   /** What each run would lose; below 0 before it was worked out. */
-  readonly #damages: Float64Array;
+  #damages: Float64Array | null = null;
   /** When the first run that is only shielded for a time will be none any more. */
   againMs = never;
 
@@ -29,15 +29,14 @@ export class Victims {
     this.#tiers = tiers;
     this.rights = rights;
     this.nowMs = nowMs;
-    this.#damages = new Float64Array(state.table.live.length).fill(-1);
   }
 
-  /** By what right the run may be stopped for the job now; null when it may not. */
+  /** By what right the run may be stopped for such a job now; null when it may not. What else is between the two: `tookFrom`. */
   right(job: number, run: number): Right | null {
     const { table } = this.#state;
     if (table.stopping[run] === 1 || table.doomed[run] === 1) return null;
     const right = this.rights.mayTake(job, run);
-    if (right === null || this.#preempted(job, run) || !this.answers(run)) return null;
+    if (right === null || !this.answers(run)) return null;
     const { nearEndMs } = this.#state.policy.preemption;
     if (isNear(table.endMs[run]!, this.nowMs, nearEndMs)) return null;
     const shieldedMs = Math.max(this.#shieldEnds(run), this.#budgetEnds(run));
@@ -47,9 +46,10 @@ export class Victims {
   }
 
   damage(run: number): number {
+    const { rate, savedMs, live } = this.#state.table;
+    this.#damages ??= new Float64Array(live.length).fill(-1);
     const known = this.#damages[run]!;
     if (known >= 0) return known;
-    const { rate, savedMs } = this.#state.table;
     const found = damage(rate[run]!, savedMs[run]!, this.nowMs);
     this.#damages[run] = found;
     return found;
@@ -81,7 +81,7 @@ export class Victims {
   }
 
   /** The guard against circles: whoever took the job's room is not its victim. */
-  #preempted(job: number, run: number): boolean {
+  tookFrom(run: number, job: number): boolean {
     const { jobs, table } = this.#state;
     const past = jobs.preempted(job);
     return past.length > 0 && past.some(({ by }) => by === jobs.ids[table.job[run]!]);

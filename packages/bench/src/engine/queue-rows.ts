@@ -8,12 +8,14 @@ import { fleetNodes } from './place-rows.ts';
 import { medianMs, medianOfManyMs } from './timing.ts';
 import { filledWorld, fullPolicy, projectName, queueJobs } from './worlds.ts';
 
-/** A full fleet with so many jobs waiting, all of them told why. */
+/** A full fleet, of which everybody has taken back what is guaranteed to them, with so many jobs waiting, all told why. */
 export function waitingWorld(nodes: number, jobs: number): FedEngine {
   const fed = filledWorld(nodes, fullPolicy(nodes), { project: projectName(0), gpus: [8, 1, 1, 2, 4] });
   queueJobs(fed, jobs);
-  fed.commit(fed.decide());
-  fed.decide();
+  for (let plan = fed.decide(); plan.units.length > 0; plan = fed.decide()) {
+    fed.commit(plan);
+    fed.endVictims(plan);
+  }
   return fed;
 }
 

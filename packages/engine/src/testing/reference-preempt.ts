@@ -16,11 +16,10 @@ import { resourceRoom, wholeFleet } from './reference-topology.ts';
 
 type Choice = readonly (AcceleratorDemand | null)[];
 
-export function mightPreempt({ policy }: EngineRows, row: JobRow): boolean {
-  if ((policy.tiers.find((tier) => tier.name === row.tier)?.preempts.length ?? 0) > 0) return true;
-  const quota = policy.quotas.find(({ project }) => project === row.project);
-  if (quota?.preemptWithin === 'lower-priority') return true;
-  return policy.quotas.some(({ guaranteed }) => Object.keys(guaranteed).length > 0);
+/** Whether there are victims for such a job, apart from what happened to this one. */
+export function hasVictims(rows: EngineRows, row: JobRow, nowMs: number): boolean {
+  const fresh = { ...row, state: { ...row.state, failedMs: null, preempted: [] } } as JobRow;
+  return (preemptFor(rows, fresh, nowMs, new Set())?.victims.length ?? 0) > 0;
 }
 
 export function preemptFor(
@@ -30,7 +29,6 @@ export function preemptFor(
   fresh: ReadonlySet<RunId>,
 ): Claim | null {
   const { failedMs } = row.state;
-  if (!mightPreempt(rows, row)) return null;
   if (failedMs !== null && nowMs < failedMs + rows.policy.preemption.coolingMs) return null;
   const searches = choices(row.demand.groups).map((choice) => new Search(rows, row, choice, nowMs, fresh));
   if (searches.some((search) => search.waitsForEnds())) return null;

@@ -11,7 +11,7 @@ import {
 } from '@muster/model';
 import { baseOf, settle, withClaim, withRun } from './reference-claims.ts';
 import { boxesOf, type JobRow, placeJob, type Unit } from './reference-place.ts';
-import { mightPreempt, preemptFor } from './reference-preempt.ts';
+import { hasVictims, preemptFor } from './reference-preempt.ts';
 import { ReferenceTenancy } from './reference-tenancy.ts';
 
 /** A unit without what only the store needs. */
@@ -28,6 +28,8 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
   let world = rows;
   const fresh = new Set<RunId>();
   const failedShapes = new Set<string>();
+  /** Lanes that may look for victims: they did not fit as the walk began, and there were victims then. */
+  const wanting = new Set<string>();
   const shapeOf = (row: JobRow): string => canonicalJson(row.demand);
   const laneOf = (row: JobRow): string => canonicalJson([row.project, row.user, row.demand]);
   let line = waiting().filter((row) => !tenancy.isOver(row, leastUses(row.demand)));
@@ -47,8 +49,10 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
     return queued.filter((row) => {
       const lane = queued.filter((other) => laneOf(other) === laneOf(row));
       const fits = placeJob(boxes, row, rows.policy) !== null;
-      if (!fits) failedShapes.add(shapeOf(row));
-      return fits || (rows.runs.length > 0 && lane.some((other) => mightPreempt(rows, other)));
+      if (fits) return true;
+      failedShapes.add(shapeOf(row));
+      if (lane.some((other) => hasVictims(rows, other, nowMs))) wanting.add(laneOf(row));
+      return wanting.has(laneOf(row));
     });
   }
 
@@ -68,6 +72,7 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
       return true;
     }
     failedShapes.add(shapeOf(row));
+    if (!wanting.has(laneOf(row))) return false;
     const claim = preemptFor(world, row, nowMs, fresh);
     if (!claim || claim.victims.length === 0 || tenancy.isOver(row, claim.uses)) return false;
     preempts.push({ kind: 'preempt', ...baseOf(row), claim });
