@@ -297,6 +297,8 @@ export class Fleet {
   emptied(): Fleet {
     const other = this.#copyNodes(this.classes);
     other.#grow(this.classOf.length);
+    // What a fleet could ever hold has nothing to do with who waits for it today.
+    other.mix = new Mix();
     other.taken = this.taken.emptied();
     other.ports = this.ports.map(() => []);
     for (const slot of this.slots.values()) {
