@@ -115,14 +115,18 @@ function tryHead(state: State, pass: Pass, head: Head): boolean {
     over.push(uses);
     return false;
   };
-  const placement = pass.failed.has(shape) ? null : place(fleets.live, shape, avoid, allows);
+  const untouched = pass.placed.length === 0 && pass.preemptions.claims.length === 0;
+  // What nodes a job avoids does not say whether it is in line: a shape alone was not asked about beforehand.
+  const asked = avoid.length > 0 && untouched && !pass.failed.has(shape);
+  const fits = asked ? fitsNow(fleets, shape) : !pass.failed.has(shape);
+  const placement = fits ? place(fleets.live, shape, avoid, allows) : null;
   if (!placement) {
     if (over.length > 0) {
       pass.over.set(lane, over);
       return false;
     }
     if (!pass.failed.has(shape)) {
-      if (pass.placed.length === 0 && pass.preemptions.claims.length === 0) unfit(pass, shape);
+      if (untouched) unfit(pass, shape);
       else pass.failed.add(shape);
     }
     return pass.wants.get(shape)?.has(lane) === true && pass.preemptions.try(head.job);
