@@ -1,48 +1,25 @@
-// Policy, quota and usage on a real system: the commands of the guide work as they are written, and a ceiling holds.
-import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+// Policy, quota and usage on a real system: the commands of the guide work as they are written, a ceiling holds, and a policy that
+// would cost somebody their work says so before it is put in force.
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type GuidedSystem, guide, startGuided } from '../harness/guide.ts';
 import { eventually } from '../harness/processes.ts';
-import { freePort, startSystem, type TestSystem } from '../harness/system.ts';
 
-const run = promisify(execFile);
-const root = join(import.meta.dirname, '../..');
-const guide = readFileSync(join(root, 'docs/guide/quota.md'), 'utf8');
-
-let system: TestSystem;
-let port: number;
+const quotaGuide = guide('quota.md');
+let system: GuidedSystem;
 
 beforeAll(async () => {
-  port = await freePort();
-  system = await startSystem([{ name: 'server', port }]);
-  await system.startAgent({ name: 'n1', devices: 'gpu=4:H100' });
-  writeFileSync(join(system.dir, 'token'), system.adminToken, { mode: 0o600 });
-  for (const [, name, text] of guide.matchAll(/```ya?ml\n# (\S+)\n([\s\S]*?)```/g))
-    writeFileSync(join(system.dir, name!), text!);
+  system = await startGuided(quotaGuide, [{ name: 'n1', devices: 'gpu=4:H100' }]);
 });
 
 afterAll(() => system.close());
 
-async function muster(...args: string[]): Promise<{ code: number; stdout: string }> {
-  const connection = ['--server', `http://127.0.0.1:${port}`, '--token-file', join(system.dir, 'token')];
-  const all = [join(root, 'packages/muster/bin/muster.js'), ...args, ...connection];
-  try {
-    const { stdout } = await run(process.execPath, all, { cwd: system.dir });
-    return { code: 0, stdout };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, stdout: stdout + stderr };
-  }
-}
-
 it('every command of the guide works as it is written', { timeout: 120_000 }, async () => {
-  const commands = [...guide.matchAll(/^\$ muster (.*)$/gm)].map(([, line]) => line!.split(' '));
-  expect(commands.length).toBeGreaterThan(10);
-  for (const args of commands) {
-    const { code, stdout } = await muster(...args);
-    expect(code, `muster ${args.join(' ')}: ${stdout}`).toBe(0);
+  expect(quotaGuide.commands.length).toBeGreaterThan(10);
+  for (const line of quotaGuide.commands) {
+    const { code, output } = await system.muster(...line.split(' '));
+    expect(code, `muster ${line}: ${output}`).toBe(0);
   }
 });
 
@@ -62,4 +39,44 @@ it('a ceiling holds, is named, and lets go when it is raised', { timeout: 90_000
   await system.inState(two, 'running', 30_000);
   const usage = await client.usage({ project: 'product', since: '1h' });
   expect(usage.lines.filter(({ key }) => key === 'gpu/H100')).toMatchObject([{ runs: 2 }]);
+  for (const { id } of (await client.jobs.list({ limit: 10 })).items) await client.jobs.cancel(id);
+});
+
+it('a policy that preempts is shown with whom and at what cost, waits for --yes, and why names both sides', {
+  timeout: 120_000,
+}, async () => {
+  const { client } = system;
+  const tiers = `tiers:\n  - { name: standard, rank: 1, minRun: 0s }\n`;
+  const quotas = `quotas:\n  - { project: product, guaranteed: { gpu: 4 } }\n`;
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(system.dir, name), text);
+    return name;
+  };
+  expect((await system.muster('policy', 'apply', '-f', file('before.yaml', tiers), '--yes')).code).toBe(0);
+  const whole = { command: ['sleep', '300'], resources: { accelerators: { count: 4 } } };
+  const victim = await system.submit({ name: 'victim', project: 'research', ...whole });
+  await system.inState(victim, 'running', 30_000);
+  const owner = await system.submit({ name: 'owner', project: 'product', ...whole });
+  await eventually('the owner waits', 20_000, async () => (await client.jobs.why(owner)).verdict !== null);
+  const { version } = await client.policy.get();
+  const asked = await system.muster('policy', 'apply', '-f', file('after.yaml', tiers + quotas));
+  expect(asked.code).toBe(1);
+  for (const text of [
+    '1 job is preempted',
+    'victim',
+    'reclaim',
+    '1 job starts',
+    'owner',
+    'Say --yes to go on',
+  ])
+    expect(asked.output).toContain(text);
+  expect((await client.policy.get()).version).toBe(version);
+  expect((await client.jobs.get(victim)).state).toBe('running');
+  expect((await system.muster('policy', 'apply', '-f', 'after.yaml', '--yes')).code).toBe(0);
+  await system.inState(owner, 'running', 40_000);
+  const why = async (name: string): Promise<string> =>
+    (await system.muster('why', name)).output.replace(/\s+/g, ' ');
+  const reason = `preempted for ${owner} of project product, which takes back what its project is guaranteed`;
+  expect(await why('victim')).toContain(reason);
+  expect(await why('owner')).toContain(`${victim}, by right of its project's guarantee`);
 });

@@ -1,35 +1,19 @@
 // `muster why` on a real system prints what the guide shows, and what it says would help does.
-import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type GuidedSystem, guide, startGuided } from '../harness/guide.ts';
 import { eventually } from '../harness/processes.ts';
-import { freePort, startSystem, type TestSystem } from '../harness/system.ts';
 
-const run = promisify(execFile);
-const root = join(import.meta.dirname, '../..');
-const guide = readFileSync(join(root, 'docs/guide/jobs.md'), 'utf8');
-const shown = /```console\n\$ muster why train\n([\s\S]*?)```/.exec(guide)![1]!;
+const jobsGuide = guide('jobs.md');
+const shown = /```console\n\$ muster why train\n([\s\S]*?)```/.exec(jobsGuide.text)![1]!;
 
-let system: TestSystem;
-let port: number;
+let system: GuidedSystem;
 
 beforeAll(async () => {
-  port = await freePort();
-  system = await startSystem([{ name: 'server', port }]);
-  for (const name of ['n1', 'n2']) await system.startAgent({ name, devices: 'gpu=2:H100' });
-  writeFileSync(join(system.dir, 'token'), system.adminToken, { mode: 0o600 });
+  const agents = ['n1', 'n2'].map((name) => ({ name, devices: 'gpu=2:H100' }));
+  system = await startGuided(jobsGuide, agents);
 });
 
 afterAll(() => system.close());
-
-async function muster(...args: string[]): Promise<string> {
-  const connection = ['--server', `http://127.0.0.1:${port}`, '--token-file', join(system.dir, 'token')];
-  const program = join(root, 'packages/muster/bin/muster.js');
-  const { stdout } = await run(process.execPath, [program, ...args, ...connection], { cwd: system.dir });
-  return stdout;
-}
 
 /** Ids and times are others each time. */
 function plain(text: string): string {
@@ -57,7 +41,7 @@ it('prints what the guide shows, and the end that it names lets the job start', 
   await eventually('the job is told why it waits', 20_000, async () => {
     return (await system.client.jobs.why(train)).verdict?.kind === 'waits';
   });
-  expect(plain(await muster('why', 'train'))).toBe(plain(shown));
+  expect(plain((await system.muster('why', 'train')).output)).toBe(plain(shown));
   const { explanation } = await system.client.jobs.why(train);
   const [first] = explanation?.ends.runs ?? [];
   await system.client.jobs.cancel(first!.job);

@@ -238,7 +238,10 @@ export const whySchema = view<WhyView>('Why', {
   verdict: verdict.nullable(),
   text,
   explanation: explanationSchema.nullable(),
-  preemptions: z.array(z.object({ at: time, by: text.nullable() })).meta({
+  victims: z
+    .array(z.object({ at: time, job: text.nullable(), right: z.enum(['tier', 'reclaim', 'priority']) }))
+    .meta({ description: 'whose runs were stopped for it, the last of them, oldest first' }),
+  preemptions: z.array(z.object({ at: time, by: text.nullable(), reason: text.nullable() })).meta({
     description: 'when its runs were stopped for other jobs, and for which; null where you may not see it',
   }),
 });
@@ -404,7 +407,7 @@ export const scoreSchema = view<ScoreView>('Score', {
       capacity: text.nullable(),
       models: z.array(text),
       trustMilli: whole,
-      how: z.enum(['now', 'preempts', 'waits', 'unknown']),
+      how: z.enum(['now', 'preempts', 'waits', 'unknown', 'part']),
       waitMs: whole,
       victims: whole,
       price: money,

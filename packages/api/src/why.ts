@@ -1,5 +1,12 @@
 // Why a job is where it is: the engine's own verdict for a waiting job, and for the others what there is to say instead.
-import { type PreemptionView, type Verdict, verdictText, type WhyView } from '@muster/model';
+import {
+  type JobId,
+  type PreemptionView,
+  type Verdict,
+  type VictimView,
+  verdictText,
+  type WhyView,
+} from '@muster/model';
 import type { JobRow, RunRow } from '@muster/store';
 import * as z from 'zod';
 import { type Caller, sees } from './auth.ts';
@@ -34,28 +41,67 @@ export const whyJob = route({
     const { verdict, explanation, sequence } = await api.control.explain(before.id, atLeast, true);
     // Read after the answer, so that its state is not older than the verdict.
     const row = (await api.store.job(before.id)) ?? before;
-    const runs = 'run' in row.state ? await api.store.runs(row.id) : [];
+    const runs = await api.store.runs(row.id);
     const shown = row.state.state === 'queued' ? (verdict ?? row.verdict) : null;
     const why: WhyView = {
       job: row.id,
       state: row.state.state,
       sequence,
       verdict: shown,
-      text: whyText(row, shown, runs.at(-1) ?? null),
+      text: whyText(row, shown, 'run' in row.state ? (runs.at(-1) ?? null) : null),
       explanation: shown && explanation ? seenBy(call.caller, explanation) : null,
-      preemptions: await preemptions(api, call.caller, row),
+      preemptions: await preemptions(api, call.caller, row, runs),
+      victims: await victims(api, call.caller, row.id),
     };
     return { body: why };
   },
 });
 
-async function preemptions(api: Api, caller: Caller, { state }: JobRow): Promise<PreemptionView[]> {
+async function preemptions(
+  api: Api,
+  caller: Caller,
+  { state }: JobRow,
+  runs: readonly RunRow[],
+): Promise<PreemptionView[]> {
+  const messages = runs.flatMap((run) => preemptedText(run) ?? []);
+  const times = state.state === 'ended' ? [] : state.preempted;
   const found: PreemptionView[] = [];
-  for (const { atMs, by } of state.state === 'ended' ? [] : state.preempted) {
+  for (const [i, { atMs, by }] of times.entries()) {
     const other = await api.store.job(by);
-    found.push({ at: time(atMs), by: other && sees(caller, other.spec.project) ? by : null });
+    const seen = other !== null && sees(caller, other.spec.project);
+    // Both lists end with the latest.
+    const reason = messages[messages.length - times.length + i] ?? null;
+    found.push({ at: time(atMs), by: seen ? by : null, reason: seen ? reason : reason && nameless(reason) });
   }
   return found;
+}
+
+function preemptedText({ state }: RunRow): string | null {
+  if (state.state !== 'ended' || state.result.outcome !== 'failed') return null;
+  return state.result.class === 'preemption' ? state.result.reason.message : null;
+}
+
+function nameless(reason: string): string {
+  return reason.replace(/ for \S+ of project [^,]+/, ' for a job of another project');
+}
+
+const eventsMax = 1000;
+const victimsMax = 20;
+
+/** As the log has it: every claim of the job with its victims. */
+async function victims(api: Api, caller: Caller, job: JobId): Promise<VictimView[]> {
+  const events = await api.store.events({ after: 0, scope: null, limit: eventsMax, job });
+  const all = events.flatMap(({ atMs, body }) =>
+    body.kind === 'job.claimed' && body.job === job
+      ? body.claim.victims.map((victim) => ({ atMs, ...victim }))
+      : [],
+  );
+  return Promise.all(
+    all.slice(-victimsMax).map(async ({ atMs, job: victim, right }) => {
+      const other = await api.store.job(victim);
+      return { at: time(atMs), job: other && sees(caller, other.spec.project) ? victim : null, right };
+    }),
+  );
 }
 
 export function whyText(row: JobRow, verdict: Verdict | null, run: RunRow | null): string {

@@ -225,6 +225,7 @@ test('a unique start of an id or a name is enough, and several are listed', asyn
       text: 'runs',
       explanation: null,
       preemptions: [],
+      victims: [],
     },
   });
   for (const word of [first.id.slice(0, -7), first.id.slice(4, -7), 'one']) {

@@ -29,6 +29,8 @@ export interface BrainStatus {
 export interface Brain {
   /** The epoch to decide with, or null while another server leads. */
   lead(epoch: number | null): void;
+  /** A snapshot was written: what is decided next can be made again from it. */
+  beginAnew(): void;
   explain(job: JobId, atLeast: number, whole?: boolean): Promise<Explained>;
   consider(request: JobRequest): Promise<Explained>;
   ledger(atLeast: number): Promise<Ledger>;
@@ -117,15 +119,19 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
       epoch = next;
       loop.wake();
     },
+    beginAnew: () => life.endSoon(),
     async explain(job, atLeast, whole = false) {
       await reached(atLeast);
       const nowMs = Math.max(lastNowMs, await store.nowMs());
+      // Without a decision all that waits would be looked at for every answer.
+      if (epoch === null) life.rehearse(engine, nowMs);
       const explanation = whole ? engine.explain(job, nowMs) : null;
       const verdict = explanation?.verdict ?? engine.verdict(job, nowMs);
       return { sequence: engine.sequence, verdict, explanation };
     },
     async consider(request) {
       const nowMs = Math.max(lastNowMs, await store.nowMs());
+      if (epoch === null) life.rehearse(engine, nowMs);
       const explanation = engine.consider(request, nowMs);
       return { sequence: engine.sequence, verdict: explanation.verdict, explanation };
     },

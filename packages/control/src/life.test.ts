@@ -54,7 +54,8 @@ function world(answer: () => Answer) {
   const pass = (ms: number): void => {
     nowMs += ms;
   };
-  return { logged, step, pass };
+  const rehearse = (): void => life.rehearse(engine, nowMs++);
+  return { logged, step, pass, life, rehearse };
 }
 
 const committed: Answer = {
@@ -122,4 +123,25 @@ test('decides that gave nothing are told with the next decision, and after a tho
     [1, 1001],
     [1, 1002],
   ]);
+});
+
+test('a life ends with a snapshot, before the next decision and not while one is committed', async () => {
+  const { logged, step, life } = world(() => {
+    life.endSoon();
+    return committed;
+  });
+  await step();
+  await step();
+  expect(logged.map(({ verdicts, trace }) => [verdicts, trace.life, trace.turn])).toEqual([
+    [1, 1, 0],
+    [1, 2, 0],
+  ]);
+});
+
+test('what a follower told itself is told again when it leads', async () => {
+  const { logged, step, rehearse } = world(() => committed);
+  rehearse();
+  rehearse();
+  await step();
+  expect(logged.map(({ verdicts, trace }) => [verdicts, trace.turn, trace.quiet])).toEqual([[1, 0, []]]);
 });

@@ -2,7 +2,7 @@
 // cache beside the rows, so a life ends, and the engine forgets, whenever the two may differ:
 //   - a plan was made and its commit is refused, failed or unknown: its verdicts may never have been written;
 //   - another server led in between, and told the queue something else.
-// And it ends after a while, because a replay can start only where a life does.
+// And it ends after a while and with every snapshot, because a replay can start only where a life does, behind a snapshot.
 import type { Engine } from '@muster/engine';
 import type { DecisionTrace, Plan, QuietDecide } from '@muster/model';
 
@@ -18,13 +18,23 @@ export class Life {
   #epoch = 0;
   #began: QuietDecide | null = null;
   #quiet: QuietDecide[] = [];
+  #over = false;
 
   /** Called before every decide. */
   enter(epoch: number, engine: Engine, nowMs: number): void {
     const [sequence, sinceMs] = this.#began ?? [engine.sequence, nowMs];
-    const over = engine.sequence - sequence > lifeEvents || nowMs - sinceMs > lifeMs;
-    if (epoch !== this.#epoch || over) this.end(engine);
+    const old = engine.sequence - sequence > lifeEvents || nowMs - sinceMs > lifeMs;
+    if (epoch !== this.#epoch || old || this.#over) this.end(engine);
     this.#epoch = epoch;
+    this.#began ??= [engine.sequence, nowMs];
+  }
+
+  /**
+   * While another server leads: decides and throws the plan away, so that questions find what was found in vain before. What it
+   * told itself is forgotten when this server leads.
+   */
+  rehearse(engine: Engine, nowMs: number): void {
+    engine.decide(nowMs);
     this.#began ??= [engine.sequence, nowMs];
   }
 
@@ -53,6 +63,11 @@ export class Life {
     }
   }
 
+  /** Before the next decision: now there may be one whose commit is under way. */
+  endSoon(): void {
+    this.#over = true;
+  }
+
   /** The engine's next plan is that of one loaded now; one that never decided is so already. */
   end(engine: Engine): void {
     if (this.#began !== null) engine.forget();
@@ -60,5 +75,6 @@ export class Life {
     this.#turn = 0;
     this.#quiet = [];
     this.#began = null;
+    this.#over = false;
   }
 }

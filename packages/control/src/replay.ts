@@ -125,7 +125,7 @@ async function findStart(store: ReplayDeps['store'], request: ReplayRequest): Pr
   const fromSequence = Math.max(request.fromSequence ?? 0, oldest.sequence);
   const query = { after: 0, fromSequence, fromMs: request.fromMs ?? 0, limit: 1 };
   const [first] = await store.decisions(query);
-  if (!first) throw new OperationalError('not-found', nothingDecided(request));
+  if (!first) throw new OperationalError('not-found', await nothingDecided(store, oldest.sequence));
   const life = await store.lifeAt(first.sequence);
   if (life && life.id <= first.id && beganAt(life) >= oldest.sequence) return from(snapshots, life, first);
   // The life began before the oldest snapshot: the next one that did not is the first that can be made again.
@@ -134,14 +134,15 @@ async function findStart(store: ReplayDeps['store'], request: ReplayRequest): Pr
       return from(snapshots, decision, decision);
   throw new OperationalError(
     'not-found',
-    'no decision of that time can be made again: the snapshots are younger',
+    'no decision of that time can be made again: a replay starts at a snapshot, and the first one is younger; what is decided after it can be',
   );
 }
 
-function nothingDecided({ fromSequence, fromMs }: ReplayRequest): string {
-  const when =
-    fromSequence !== null ? ` at event ${fromSequence} or later` : fromMs !== null ? ' in that time' : '';
-  return `there is nothing to replay: nothing was decided${when} since the first snapshot`;
+async function nothingDecided(store: ReplayDeps['store'], fromSequence: number): Promise<string> {
+  const [any] = await store.decisions({ after: 0, fromSequence, fromMs: 0, limit: 1 });
+  return any
+    ? `nothing was decided in that time; the oldest decision that can be made again was made at event ${any.sequence}`
+    : `there is nothing to replay yet: nothing was decided since the first snapshot, at event ${fromSequence}`;
 }
 
 function from(snapshots: readonly { readonly sequence: number }[], life: Decision, first: Decision): Start {

@@ -23,12 +23,22 @@ function scene() {
   const onBug = (error: unknown): void => {
     throw error;
   };
-  const loop = startSnapshots({ world, store, questions, epoch: () => state.epoch, settings, onBug });
-  return { world, state, taken, loop };
+  const told: number[] = [];
+  const onSnapshot = (): void => void told.push(taken.length);
+  const loop = startSnapshots({
+    world,
+    store,
+    questions,
+    epoch: () => state.epoch,
+    settings,
+    onSnapshot,
+    onBug,
+  });
+  return { world, state, taken, told, loop };
 }
 
 test('the first snapshot follows the first event, the next ones so many events or so much time with events', async () => {
-  const { world, state, taken, loop } = scene();
+  const { world, state, taken, told, loop } = scene();
   await world.advance(120_000);
   expect(taken).toEqual([]);
   state.sequence = 3;
@@ -45,6 +55,7 @@ test('the first snapshot follows the first event, the next ones so many events o
   state.sequence = 104;
   await world.advance(60_000);
   expect(taken.map(({ sequence }) => sequence)).toEqual([3, 103, 104]);
+  expect(told, 'told after each').toEqual([1, 2, 3]);
   await loop.stop();
 });
 

@@ -25,6 +25,8 @@ export interface SnapshotsDeps {
   readonly questions: Pick<Questions, 'snapshot'>;
   readonly epoch: () => number | null;
   readonly settings: SnapshotSettings;
+  /** One was written. */
+  readonly onSnapshot: () => void;
   readonly onBug: (error: unknown) => void;
 }
 
@@ -32,7 +34,8 @@ const lookEveryMs = 60_000;
 /** A new leader has more urgent things to do. */
 const firstLookMs = 5000;
 
-export function startSnapshots({ world, store, questions, epoch, settings, onBug }: SnapshotsDeps): Loop {
+export function startSnapshots(deps: SnapshotsDeps): Loop {
+  const { world, store, questions, epoch, settings, onSnapshot, onBug } = deps;
   let led: number | null = null;
 
   async function isDue(): Promise<boolean> {
@@ -53,7 +56,10 @@ export function startSnapshots({ world, store, questions, epoch, settings, onBug
       led = leading;
       return firstLookMs;
     }
-    if (await isDue()) await questions.snapshot(leading, settings.bytesMax);
+    if (await isDue()) {
+      const saved = await questions.snapshot(leading, settings.bytesMax);
+      if (saved) onSnapshot();
+    }
     return lookEveryMs;
   }
   return startLoop(world, { name: 'snapshots', step, onBug });

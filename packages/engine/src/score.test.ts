@@ -162,6 +162,23 @@ describe('the table', () => {
     expect(world.rebuilt().stateHash()).toBe(world.engine.stateHash());
   });
 
+  test('says where only a part of a gang would go', () => {
+    const world = worldOf([node('a', { pool: 'x' }), node('b', { pool: 'y' }), node('c', { pool: 'y' })]);
+    const gang = (tasks: number): JobDemand => demand(group([gpus(8)], { tasks }));
+    const told = (tasks: number) =>
+      tableOf(world, gang(tasks)).rows.map(({ pool, how, chosen }) => [pool, how, chosen]);
+    expect(told(2)).toEqual([
+      ['x', 'now', 1],
+      ['y', 'now', 1],
+    ]);
+    world.submit(job(1, gang(1)));
+    for (const { run } of world.cycle().units) world.running(run);
+    expect(told(2)).toEqual([
+      ['y', 'now', 2],
+      ['x', 'part', 0],
+    ]);
+  });
+
   test('puts each group by itself, and says where all of them would go', () => {
     const world = worldOf([h100, a100]);
     const asked = demand([

@@ -25,7 +25,7 @@ import { roomAfterMs } from './room-after.ts';
 import { matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { supposed } from './supposed-job.ts';
-import { fitsNow } from './verdict.ts';
+import { fitsNow, whyNot } from './verdict.ts';
 
 /** A kind of place, while its nodes are gathered. */
 interface Kind {
@@ -55,7 +55,7 @@ export function scoreOf(state: State, request: JobRequest, known: boolean, nowMs
     const only = onlyThere(demand, row, split ? nodes : null);
     const { group } = row;
     const tasks = demand.groups.find(({ name }) => name === group)!.tasks;
-    const start = supposed(state, facts, only, (job) => howItStarts(state, job));
+    const start = row.chosen > 0 ? atOnce : supposed(state, facts, only, (job) => howItStarts(state, job));
     const perTask = Math.floor(start.damage / tasks);
     const waiting = overTime(row.price + row.speed, start.waitMs);
     const hourly = row.price + row.speed + row.preference + row.trust + row.fragmentation;
@@ -188,30 +188,33 @@ interface Start {
   readonly damage: number;
 }
 
+const atOnce: Start = { how: 'now', waitMs: 0, victims: 0, damage: 0 };
+
 function howItStarts(state: State, job: number): Start {
   const { shape } = state.queue.entryOf(job).lane;
-  const start: Start = { how: 'now', waitMs: 0, victims: 0, damage: 0 };
-  if (fitsNow(state.fleets, shape)) return start;
+  if (fitsNow(state.fleets, shape)) return atOnce;
   const preemptions = new Preemptions(state, state.clockMs);
   if (preemptions.try(job)) {
     const { victims } = preemptions.claims.at(-1)!.claim;
     preemptions.undo();
     return {
-      ...start,
+      ...atOnce,
       how: 'preempts',
       victims: victims.length,
       damage: victims.reduce((sum, { run }) => sum + damageOf(state, state.table.slotOf(run)), 0),
     };
   }
   const waitMs = roomAfterMs(state, shape);
-  return waitMs === null ? { ...start, how: 'unknown' } : { ...start, how: 'waits', waitMs };
+  if (waitMs !== null) return { ...atOnce, how: 'waits', waitMs };
+  const never = whyNot(state.fleets, shape).verdict.kind === 'impossible';
+  return { ...atOnce, how: never ? 'part' : 'unknown' };
 }
 
 function damageOf({ table, clockMs }: State, run: number): number {
   return damage(table.rate[run]!, table.savedMs[run]!, clockMs);
 }
 
-const soonest: readonly ScoreHow[] = ['now', 'preempts', 'waits', 'unknown'];
+const soonest: readonly ScoreHow[] = ['now', 'preempts', 'waits', 'unknown', 'part'];
 
 /** By group as written, then how it starts, then lowest total, then as written and by name. */
 function compareRows({ groups }: JobDemand): (a: ScoreRow, b: ScoreRow) => number {

@@ -44,6 +44,13 @@ export type NodeGenerations = readonly (readonly [NodeId, number])[];
 /** By what right a run is stopped for another job: see decision 0007, section 5. */
 export type Right = 'tier' | 'reclaim' | 'priority';
 
+/** Behind "preempted for X," and the like. */
+export const rightText: Readonly<Record<Right, string>> = {
+  tier: 'whose tier may preempt this one',
+  reclaim: 'which takes back what its project is guaranteed',
+  priority: 'which has a higher priority in the same project',
+};
+
 /** A run that is stopped so that its room can be given to another job. */
 export interface Victim {
   readonly job: JobId;

@@ -26,8 +26,11 @@ export interface OnceTerms {
   readonly transfer: number;
 }
 
-/** How the job would start if it could go there only: at once, by stopping others, after known ends, or not that anybody knows. */
-export type ScoreHow = 'now' | 'preempts' | 'waits' | 'unknown';
+/**
+ * How the group would start if it could go there only: at once (or it does so with other places beside it), by stopping others,
+ * after known ends, not that anybody knows, or never, because the place holds only a part of it.
+ */
+export type ScoreHow = 'now' | 'preempts' | 'waits' | 'unknown' | 'part';
 
 export interface ScoreRow extends HourlyTerms, OnceTerms {
   readonly group: string;

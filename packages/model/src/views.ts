@@ -8,6 +8,7 @@ import type { JobSpec } from './job-spec.ts';
 import type { JobState } from './job-state.ts';
 import type { NodeState } from './node-state.ts';
 import type { JobResult, Reason, RunResult, TaskExit } from './outcome.ts';
+import type { Right } from './plan.ts';
 import type { PolicyInput } from './policy-schema.ts';
 import type { RunState } from './run-state.ts';
 import type { StrikeCode } from './strikes.ts';
@@ -178,6 +179,8 @@ export interface WhyView {
   readonly explanation: ExplanationView | null;
   /** When its runs were stopped for other jobs, the last times, oldest first. */
   readonly preemptions: readonly PreemptionView[];
+  /** Whose runs were stopped for it, the last of them, oldest first. */
+  readonly victims: readonly VictimView[];
 }
 
 /** The verdict is beside it. */
@@ -187,6 +190,16 @@ export interface PreemptionView {
   readonly at: string;
   /** For which job; null when you may not see it. */
   readonly by: JobId | null;
+  /** By what right, in words; null when its run is no longer kept. */
+  readonly reason: string | null;
+}
+
+/** A run that was stopped for the job. */
+export interface VictimView {
+  readonly at: string;
+  /** Null when you may not see it. */
+  readonly job: JobId | null;
+  readonly right: Right;
 }
 
 export interface SubmittedView {

@@ -90,8 +90,10 @@ function applyCommand(cli: Cli): Command {
         const { value } = wanted.document;
         const consequences = await wanted.located(cli.client().whatIf({ policy: value }));
         tellDifferences(cli, now, lines);
+        if (lines.length === 0) return cli.show(now, () => cli.line(sameText(now)));
         for (const line of whatIfLines(cli, consequences)) cli.note(line);
-        if (flags.dryRun) return;
+        const { version } = now;
+        if (flags.dryRun) return cli.show({ version, differences: lines, consequences }, () => {});
         mayGoOn(consequences, flags.yes ?? false);
         const made = await wanted.located(cli.client().policy.put(value, now.version));
         cli.show(made, () => cli.line(`version ${made.version} is in force`));
@@ -104,6 +106,9 @@ function tellDifferences(cli: Cli, { version }: PolicyView, lines: readonly stri
   cli.note(`version ${version} is in force; ${differences}`);
   for (const line of lines) cli.note(`  ${line}`);
 }
+
+const sameText = ({ version }: PolicyView): string =>
+  `version ${version} says just that; nothing was changed`;
 
 /** Nobody loses work without a person's word. */
 function mayGoOn({ preempts, stops }: WhatIfView, yes: boolean): void {
@@ -145,9 +150,12 @@ function rollbackCommand(cli: Cli): Command {
         const back = await cli.client().policy.version(versionOf(text));
         const now = await cli.client().policy.get();
         const consequences = await cli.client().whatIf({ policy: back.policy });
-        tellDifferences(cli, now, differences(now.policy, back.policy));
+        const lines = differences(now.policy, back.policy);
+        tellDifferences(cli, now, lines);
+        if (lines.length === 0) return cli.show(now, () => cli.line(sameText(now)));
         for (const line of whatIfLines(cli, consequences)) cli.note(line);
-        if (flags.dryRun) return;
+        const { version } = now;
+        if (flags.dryRun) return cli.show({ version, differences: lines, consequences }, () => {});
         mayGoOn(consequences, flags.yes ?? false);
         const made = await cli.client().policy.rollback(versionOf(text), now.version);
         cli.show(made, () => cli.line(`version ${made.version} is in force, with what version ${text} said`));

@@ -63,6 +63,7 @@ const howWords: Readonly<Record<ScoreHow, string>> = {
   preempts: 'stops',
   waits: 'in',
   unknown: 'not known',
+  part: 'a part only',
 };
 
 function starts({ how, victims, waitMs }: ScoreRow): string {

@@ -1,5 +1,5 @@
 // muster why: the engine's own answer, in whole: what is missing, on how many nodes, what would start it now, who is ahead.
-import type { LackCount, WhyView } from '@muster/model';
+import type { LackCount, Right, WhyView } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { printExplanation } from '../explanation-text.ts';
@@ -47,9 +47,29 @@ function print(cli: Cli, why: WhyView): void {
   if (why.preemptions.length > 0) {
     cli.line();
     cli.line('Stopped before for other jobs:');
-    for (const { at, by } of why.preemptions)
-      cli.line(`  - ${localTime(at, cli.nowMs)}, for ${by ?? 'a job of another project'}`);
+    for (const { at, by, reason } of why.preemptions)
+      item(cli, `${localTime(at, cli.nowMs)}, ${reason ?? `for ${by ?? 'a job of another project'}`}`);
   }
+  if (why.victims.length > 0) {
+    cli.line();
+    cli.line('Runs of other jobs were stopped for it:');
+    for (const { at, job, right } of why.victims)
+      item(
+        cli,
+        `${localTime(at, cli.nowMs)}, ${job ?? 'a job of another project'}, by right of ${rightWords[right]}`,
+      );
+  }
+}
+
+const rightWords: Readonly<Record<Right, string>> = {
+  tier: 'its tier',
+  reclaim: "its project's guarantee",
+  priority: 'its priority',
+};
+
+function item(cli: Cli, text: string): void {
+  const width = (cli.width ?? Number.POSITIVE_INFINITY) - 4;
+  for (const [i, line] of wrap(clean(text), width).entries()) cli.line(`${i === 0 ? '  - ' : '    '}${line}`);
 }
 
 /** The server writes RFC 3339, which is for programs. */

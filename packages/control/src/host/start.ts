@@ -54,7 +54,15 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
   const loops = [
     startExpire({ world, store, epoch, onBug }),
     startRetention({ world, store, epoch, retention, onBug }),
-    startSnapshots({ world, store, questions, epoch, settings: snapshots, onBug }),
+    startSnapshots({
+      world,
+      store,
+      questions,
+      epoch,
+      settings: snapshots,
+      onSnapshot: () => brain.beginAnew(),
+      onBug,
+    }),
   ];
 
   return {

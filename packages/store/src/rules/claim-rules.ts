@@ -8,16 +8,11 @@ import {
   type Reason,
   type Right,
   type RunId,
+  rightText,
 } from '@muster/model';
 import { stepJobRecord } from './job-rules.ts';
 import type { Changes, JobRecord, RunRecord } from './records.ts';
 import { stopRun } from './run-rules.ts';
-
-const rightText: Readonly<Record<Right, string>> = {
-  tier: 'whose tier may preempt this one',
-  reclaim: 'which takes back what its project is guaranteed',
-  priority: 'which has a higher priority in the same project',
-};
 
 /** A victim that has ended meanwhile only helps. */
 export function claimJob(
