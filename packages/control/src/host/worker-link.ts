@@ -71,20 +71,26 @@ export function linkWorker<Asked, Told = never>(options: LinkOptions): WorkerLin
   function receive(message: FromWorker): void {
     switch (message.type) {
       case 'ready':
-        return isReady();
+        isReady();
+        break;
       case 'status':
-        return options.onStatus?.(message.status);
+        options.onStatus?.(message.status);
+        break;
       case 'log':
-        return log[message.level](message.fields, message.message);
+        log[message.level](message.fields, message.message);
+        break;
       case 'progress':
-        return pending.get(message.id)?.progress?.(message.progress as never);
+        pending.get(message.id)?.progress?.(message.progress as never);
+        break;
       case 'answer':
-        return take(message.id)?.resolve(message.answer as never);
+        take(message.id)?.resolve(message.answer as never);
+        break;
       case 'failed':
-        return take(message.id)?.reject(new OperationalError(message.code as ProblemCode, message.message));
+        take(message.id)?.reject(new OperationalError(message.code as ProblemCode, message.message));
+        break;
       case 'bug':
         lost(new Error(`${name} met a bug: ${message.stack}`));
-        return void worker.terminate();
+        void worker.terminate();
     }
   }
 
