@@ -11,7 +11,7 @@ import { amountRoom, compareTightness, deviceRoom, isClosed, labelsAllowed, scor
 import { candidates, pack, roomiest, roomsOf } from './packing.ts';
 import { takePort } from './ports.ts';
 import { Rooms } from './rooms.ts';
-import type { Option, Shape } from './shape.ts';
+import { isTied, type Option, type Shape } from './shape.ts';
 import type { SortedInts } from './sorted-ints.ts';
 import { share } from './spread.ts';
 import { root } from './tree.ts';
@@ -30,6 +30,8 @@ export interface Ground {
   readonly region: number;
   /** Few domains of this level are used inside it; -1 when that does not matter, -2 when no domain of the level asked for has room. */
   readonly packLevel: number;
+  /** Groups that must be near another, or have another near them, are all in this domain; -1 where they may choose. */
+  readonly near: number;
   readonly avoid: ReadonlySet<number>;
 }
 
@@ -74,8 +76,9 @@ export class Attempt {
 
   #placeGroup(group: number, demand: GroupDemand, options: readonly Option[], chosen: number): number {
     const option = options[chosen]!;
-    const { region, packLevel } = this.#ground;
+    const { packLevel } = this.#ground;
     if (packLevel === -2) return 0;
+    const region = this.#regionOf(group);
     const { topology: ofJob } = this.#shape.demand;
     const topology = demand.topology ?? (ofJob?.mode === 'spread' ? ofJob : null);
     const anyPlace = region === root && topology === null && demand.near === null && packLevel < 0;
@@ -89,14 +92,25 @@ export class Attempt {
     if (topology === null) return into(region, packLevel, demand.tasks);
     const level = this.#fleet.tree.levelNamed(topology.level);
     if (level === -2) return 0;
-    if (topology.mode === 'spread') return this.#placeSpread(demand, into, rooms, level);
-    return this.#placeTogether(topology, demand.tasks, into, rooms, level);
+    if (topology.mode === 'spread') return this.#placeSpread(demand, into, rooms, level, region);
+    return this.#placeTogether(topology, demand.tasks, into, rooms, level, region);
+  }
+
+  #regionOf(group: number): number {
+    const { region, near } = this.#ground;
+    return near >= 0 && isTied(this.#shape, group) ? near : region;
   }
 
   /** In one domain of the level, or (preferred) in the narrowest wider one that holds all. */
-  #placeTogether(topology: TopologyDemand, tasks: number, into: Into, rooms: Rooms, level: number): number {
+  #placeTogether(
+    topology: TopologyDemand,
+    tasks: number,
+    into: Into,
+    rooms: Rooms,
+    level: number,
+    region: number,
+  ): number {
     const { tree } = this.#fleet;
-    const { region } = this.#ground;
     const widest = topology.mode === 'required' ? level : tree.level[region]!;
     for (let l = level; l >= Math.max(widest, tree.level[region]! + 1); l--) {
       for (const domain of candidates(this.#fleet, rooms, l, region, tasks)) {
@@ -117,11 +131,10 @@ export class Attempt {
     undoTo(this.#fleet, this.placement, mark);
   }
 
-  #placeSpread(demand: GroupDemand, into: Into, rooms: Rooms, level: number): number {
+  #placeSpread(demand: GroupDemand, into: Into, rooms: Rooms, level: number, region: number): number {
     const { tree } = this.#fleet;
     const counts = demand.topology === null ? this.#spreadOfAll() : new Map<number, number>();
     const domains: number[] = [];
-    const { region } = this.#ground;
     // Inside one domain of the level, or of a narrower one, there is nothing to be even about.
     const among = tree.level[region]! >= level ? [region] : tree.within(region, level);
     for (const domain of among) if (rooms.room[domain]! > 0) domains.push(domain);

@@ -3,19 +3,20 @@
 //
 // For one group this finds a place whenever there is one (unless countable resources differ by the model a task gets). For several
 // groups it is greedy: groups with more devices a task choose first, but after the groups they must be near to; one that
-// then finds no place chooses first in the next try, until it has been first in vain. Places found stay taken in the
-// fleet until `undo`, which is how plans and questions stay harmless.
+// then finds no place chooses first in the next try, until it has been first in vain. Groups that must be near each other are at
+// last tried in one domain after the other. Places found stay taken in the fleet until `undo`, which is how plans and
+// questions stay harmless.
 import type { NodeId } from '@muster/model';
 import { Attempt, type Ground } from './attempt.ts';
 import type { Fleet } from './fleet.ts';
 import { type Placement, undo } from './ledger.ts';
 import { scoreOn } from './node-room.ts';
 import { candidates, roomiest, roomsOf } from './packing.ts';
-import type { Ranked, Shape } from './shape.ts';
+import { isTied, type Ranked, type Shape } from './shape.ts';
 import { root } from './tree.ts';
 
 const anyNode: ReadonlySet<number> = new Set();
-const wholeFleet: Ground = { region: root, packLevel: -1, avoid: anyNode };
+const wholeFleet: Ground = { region: root, packLevel: -1, near: -1, avoid: anyNode };
 
 /** Orders of groups tried for one combination of alternatives. */
 const maxOrders = 8;
@@ -86,13 +87,62 @@ function placeCombination(
   combination: readonly number[],
 ): Placement | null {
   const { topology } = shape.demand;
-  if (topology === null || topology.mode === 'spread')
-    return placeOn(fleet, shape, combination, avoid.size === 0 ? wholeFleet : { ...wholeFleet, avoid });
-  for (const ground of groundsOf(fleet, shape, combination, avoid)) {
+  const anywhere = topology === null || topology.mode === 'spread';
+  const grounds = anywhere
+    ? [avoid.size === 0 ? wholeFleet : { ...wholeFleet, avoid }]
+    : groundsOf(fleet, shape, combination, avoid);
+  for (const ground of grounds) {
+    const placement = placeOn(fleet, shape, combination, ground);
+    if (placement) return placement;
+  }
+  if (shape.groups.length === 1) return null;
+  for (const ground of nearGrounds(fleet, shape, combination, grounds)) {
     const placement = placeOn(fleet, shape, combination, ground);
     if (placement) return placement;
   }
   return null;
+}
+
+/**
+ * The first of groups that must be near each other may have chosen a domain with too little room for the others. So each domain
+ * of the level with room for all of them is tried, least room for the first of them first, then by path; of several
+ * levels the widest first.
+ */
+function* nearGrounds(
+  fleet: Fleet,
+  shape: Shape,
+  combination: readonly number[],
+  grounds: readonly Ground[],
+): IterableIterator<Ground> {
+  const { tree } = fleet;
+  const levels = new Set<number>();
+  for (const { demand } of shape.groups) if (demand.near) levels.add(tree.levelNamed(demand.near.level));
+  if (levels.size === 0 || levels.has(-2)) return;
+  const tied = groupOrder(shape, combination).filter((group) => isTied(shape, group));
+  for (const ground of grounds)
+    for (const level of [...levels].sort((a, b) => a - b))
+      if (level > tree.level[ground.region]!)
+        for (const near of holding(fleet, shape, combination, tied, level, ground.region))
+          yield { ...ground, near };
+}
+
+/** Domains of a level inside a region with room for each of the groups by itself; those with least room for the first of them first. */
+function holding(
+  fleet: Fleet,
+  shape: Shape,
+  combination: readonly number[],
+  [leader, ...others]: readonly number[],
+  level: number,
+  region: number,
+): number[] {
+  const tasks = (group: number): number => shape.groups[group]!.demand.tasks;
+  const rooms = roomsOf(fleet, shape, leader!, combination[leader!]!);
+  const also = others.map((group) => ({
+    rooms: roomsOf(fleet, shape, group, combination[group]!),
+    tasks: tasks(group),
+  }));
+  const holds = (domain: number): boolean => also.every((other) => other.rooms.room[domain]! >= other.tasks);
+  return candidates(fleet, rooms, level, region, tasks(leader!), holds);
 }
 
 function placeOn(
@@ -116,7 +166,7 @@ function placeOn(
 
 /**
  * The domains that a gang with a required or preferred topology may be tried in, best first: those of the level with room for
- * the group that chooses first, least room first, then by path; preferred goes on with the levels above.
+ * each group by itself, least room for the group that chooses first first, then by path; preferred goes on with the levels above.
  */
 export function groundsOf(
   fleet: Fleet,
@@ -128,13 +178,11 @@ export function groundsOf(
   const { level: name, mode } = shape.demand.topology!;
   const level = tree.levelNamed(name);
   if (level === -2) return [];
-  const [leader] = groupOrder(shape, combination);
-  const { demand } = shape.groups[leader!]!;
-  const rooms = roomsOf(fleet, shape, leader!, combination[leader!]!);
+  const order = groupOrder(shape, combination);
   const grounds: Ground[] = [];
   for (let l = level; l >= (mode === 'required' ? level : -1); l--)
-    for (const region of candidates(fleet, rooms, l, root, demand.tasks))
-      grounds.push({ region, packLevel: level, avoid });
+    for (const region of holding(fleet, shape, combination, order, l, root))
+      grounds.push({ region, packLevel: level, near: -1, avoid });
   return grounds;
 }
 

@@ -28,8 +28,10 @@
 // Domains: the room of a domain is how many tasks of a group its nodes hold, no more than its countable resources allow (by the
 //         least a task needs of them anywhere). Among domains that hold all, least room first, then the path of names; a
 //         gang that needs several takes, again and again, the one with least room that holds all that is left, else the
-//         one with most room. The job's own topology counts the group that chooses first; `preferred` goes from its level
-//         up, level by level, to the whole fleet. At most 64 domains of a level are tried.
+//         one with most room. The job's own topology counts the group that chooses first, in domains with room for each of the
+//         groups; `preferred` goes from its level up, level by level, to the whole fleet. Where groups that must be near each
+//         other find no place so, they are tried together in one domain of that level after the other, the same way, and of
+//         several levels the widest first. At most 64 domains of a level are tried.
 //         Spread: one task after the other to the domain with the fewest tasks, then least room left, then the path; so
 //         two domains differ by more than one only where the one with fewer has no room. A group's own topology stands
 //         in place of the job's spread, and inside the job's domain otherwise. Domains are filled by path.

@@ -38,21 +38,23 @@ function makeRooms(fleet: Fleet, shape: Shape, option: Option): Rooms {
 
 /** Domains tried for one group before it is said not to fit. */
 const domainsMax = 64;
+const always = (): boolean => true;
 
-/** Domains of a level inside a region that hold so many tasks, those with least room first, then by path. */
+/** Domains of a level inside a region that hold so many tasks and all else they should, those with least room first, then by path. */
 export function candidates(
   fleet: Fleet,
   rooms: Rooms,
   level: number,
   region: number,
   tasks: number,
+  holds: (domain: number) => boolean = always,
 ): number[] {
   const found: number[] = [];
-  if (level < 0) return rooms.room[root]! >= tasks ? [root] : [];
+  if (level < 0) return rooms.room[root]! >= tasks && holds(root) ? [root] : [];
   const list = rooms.atLevel(level);
   for (let p = list.lowerBound(rooms.room, tasks); p >= 0 && found.length < domainsMax; p = list.next(p)) {
     const domain = list.at(p);
-    if (region === root || fleet.tree.isIn(domain, region)) found.push(domain);
+    if ((region === root || fleet.tree.isIn(domain, region)) && holds(domain)) found.push(domain);
   }
   return found;
 }

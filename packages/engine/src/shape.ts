@@ -185,6 +185,12 @@ export function asksForPlaces({ demand }: Shape): boolean {
   return demand.topology !== null || demand.groups.some(({ topology, near }) => topology ?? near);
 }
 
+/** Whether the group must be near another, or another near it. */
+export function isTied({ groups }: Shape, group: number): boolean {
+  const { near, name } = groups[group]!.demand;
+  return near !== null || groups.some(({ demand }) => demand.near?.group === name);
+}
+
 /** Whether less room could make it fit: several groups compete, and so do domains for the one that gives the port. */
 export function isGreedy(shape: Shape): boolean {
   return shape.groups.length > 1 || asksForPlaces(shape);

@@ -56,6 +56,16 @@ describe('required', () => {
   const together = (tasks: number, level = 'rack'): JobDemand =>
     demand(gang(tasks), { topology: { level, mode: 'required' } });
 
+  test('finds the one domain of many that holds every group', () => {
+    const many = Array.from({ length: 100 }, (_, n) =>
+      node(`n${100 + n}`, { labels: { rack: `r${100 + n}` }, devices: devices(2), cpuMilli: 8000 }),
+    );
+    const large = node('z', { labels: { rack: 'z' }, devices: devices(4) });
+    const groups = [gang(1, { name: 'x' }), group([], { name: 'y', cpuMilli: 20_000, memoryMib: 1 })];
+    const asked = demand(groups, { topology: { level: 'rack', mode: 'required' } });
+    expect(placeOn([...many, large], asked)).toEqual(['z', 'z']);
+  });
+
   test('goes to the tightest domain that holds all, then the first by path', () => {
     expect(placeOn(fleet, together(3))).toEqual(['a1', 'a2', 'a3']);
     expect(placeOn(fleet, on('b1'), together(3))).toEqual(['b2', 'b3', 'b4']);
@@ -162,6 +172,13 @@ describe('near', () => {
     expect(racksOf(placeOn(fleet, demand(groups)))).toEqual([...'ababa']);
     const same = [gang(1, { name: 'x' }), group([], { name: 'y', near: { group: 'x', level: 'node' } })];
     expect(placeOn(fleet, on('a1'), demand(same))).toEqual(['a2', 'a2']);
+  });
+
+  test('looks further where the tightest place has no room for the rest', () => {
+    const groups = [gang(1, { name: 'x' }), gang(2, { name: 'y', near: { group: 'x', level: 'rack' } })];
+    expect(placeOn(fleet, on('a1'), on('a2'), on('a3'), demand(groups))).toEqual(['b1', 'b2', 'b3']);
+    const beside = demand([...groups, gang(4, { name: 'z' })]);
+    expect(racksOf(placeOn(fleet, on('a1'), on('a2'), on('a3'), beside)).join('')).toMatch(/^bbb/);
   });
 
   test('waits when there is no room beside the other group', () => {

@@ -21,10 +21,12 @@ export interface Ground {
   readonly region: Domain;
   /** Level down to which few domains are used. */
   readonly packLevel: number;
+  /** Where groups tied by `near` are all put; null where they may choose. */
+  readonly near: Domain | null;
 }
 
 const fleet: Domain = { level: -1, path: '' };
-export const wholeFleet: Ground = { region: fleet, packLevel: -1 };
+export const wholeFleet: Ground = { region: fleet, packLevel: -1, near: null };
 
 function levelOf(gang: Gang, name: string): number | null {
   const names = [...gang.policy.topology.levels, 'node'];
@@ -49,20 +51,48 @@ function within(gang: Gang, domain: Domain, level: number): Domain[] {
   return [...new Set(paths)].sort().map((path) => ({ level, path }));
 }
 
-/** Where the job's own topology lets the gang be tried, in this order. */
+/** Where the gang is tried, in this order: what its own topology lets it, then with groups that must be near each other together. */
 export function groundsOf(gang: Gang): Ground[] {
+  const unrestricted = { ...gang, avoid: [] };
+  const grounds = ownGrounds(unrestricted);
+  return [...grounds, ...grounds.flatMap((ground) => nearGrounds(unrestricted, ground))];
+}
+
+function ownGrounds(gang: Gang): Ground[] {
   const { topology } = gang.row.demand;
   if (topology === null || topology.mode === 'spread') return [wholeFleet];
   const level = levelOf(gang, topology.level);
   if (level === null) return [];
-  const [leader] = firstOrder(gang);
-  const { tasks } = gang.row.demand.groups[leader!]!;
-  const unrestricted = { ...gang, avoid: [] };
   const grounds: Ground[] = [];
   for (let l = level; l >= (topology.mode === 'required' ? level : -1); l--)
-    for (const region of holding(unrestricted, leader!, everywhere, fleet, l, tasks))
-      grounds.push({ region, packLevel: level });
+    for (const region of holdingAll(gang, firstOrder(gang), fleet, l))
+      grounds.push({ region, packLevel: level, near: null });
   return grounds;
+}
+
+function nearGrounds(gang: Gang, ground: Ground): Ground[] {
+  const asked = gang.row.demand.groups.flatMap(({ near }) => (near ? [levelOf(gang, near.level)] : []));
+  const levels = [...new Set(asked)].filter((level) => level !== null).sort((a, b) => a - b);
+  if (asked.includes(null)) return [];
+  const tied = firstOrder(gang).filter((g) => isTied(gang, g));
+  return levels
+    .filter((level) => level > ground.region.level)
+    .flatMap((level) => holdingAll(gang, tied, ground.region, level))
+    .map((near) => ({ ...ground, near }));
+}
+
+function isTied({ row }: Gang, g: number): boolean {
+  const { groups } = row.demand;
+  return groups[g]!.near !== null || groups.some(({ near }) => near?.group === groups[g]!.name);
+}
+
+/** Domains with room for each of the groups by itself, those with least room for the first of them first. */
+function holdingAll(gang: Gang, order: readonly number[], region: Domain, level: number): Domain[] {
+  const tasks = (g: number): number => gang.row.demand.groups[g]!.tasks;
+  const [leader, ...others] = order;
+  return holding(gang, leader!, everywhere, region, level, tasks(leader!)).filter((domain) =>
+    others.every((g) => roomOf(gang, g, everywhere, domain) >= tasks(g)),
+  );
 }
 
 type Near = (box: Box) => boolean;
@@ -133,7 +163,8 @@ export function resourceRoom(gang: Gang, g: number, box: Box): number {
 export function placeGroup(gang: Gang, g: number, tasksOf: readonly (readonly Task[])[]): Task[] {
   const { demand } = gang.row;
   const { tasks, topology, near: ask } = demand.groups[g]!;
-  const { region, packLevel } = gang.ground;
+  const { packLevel } = gang.ground;
+  const region = (isTied(gang, g) ? gang.ground.near : null) ?? gang.ground.region;
   const asked = topology ?? (demand.topology?.mode === 'spread' ? demand.topology : null);
   let near = everywhere;
   if (ask) {
@@ -152,7 +183,7 @@ export function placeGroup(gang: Gang, g: number, tasksOf: readonly (readonly Ta
   if (asked === null) return pack(gang, g, near, region, packLevel, tasks);
   const level = levelOf(gang, asked.level);
   if (level === null) return [];
-  if (asked.mode === 'spread') return spread(gang, g, near, level, tasks, topology === null);
+  if (asked.mode === 'spread') return spread(gang, g, near, region, level, tasks);
   const widest = asked.mode === 'required' ? level : region.level;
   for (let l = level; l >= Math.max(widest, region.level + 1); l--) {
     for (const domain of holding(gang, g, near, region, l, tasks)) {
@@ -203,9 +234,9 @@ function pack(gang: Gang, g: number, near: Near, domain: Domain, level: number, 
 }
 
 /** One task after the other to the domain with fewest, then least room, then first by path. */
-function spread(gang: Gang, g: number, near: Near, level: number, tasks: number, ofJob: boolean): Task[] {
+function spread(gang: Gang, g: number, near: Near, region: Domain, level: number, tasks: number): Task[] {
+  const ofJob = gang.row.demand.groups[g]!.topology === null;
   const counts = ofJob ? gang.spread : new Map<string, number>();
-  const { region } = gang.ground;
   // A gang that is inside one domain of the level already is as even as can be.
   const domains = (level <= region.level ? [region] : within(gang, region, level))
     .map((domain) => ({ domain, room: roomOf(gang, g, near, domain), part: 0 }))
