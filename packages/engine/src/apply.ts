@@ -16,6 +16,7 @@ import {
   endRun,
   enqueue,
   holdClaim,
+  looks,
   plannedRun,
   rateOf,
   runUses,
@@ -168,7 +169,7 @@ function applyNode(state: State, body: NodeBody): void {
   if (fleet.reclassed !== reclassed) state.allChanged = true;
   state.vain.clear();
   // Whose nodes answer may be a victim; and guarantees follow healthy capacity.
-  if (state.wanting.size > 0 && (holdsRuns || state.policy.quotas.length > 0)) state.againMs = 0;
+  if (looks(state) && (holdsRuns || state.policy.quotas.length > 0)) state.againMs = 0;
 }
 
 function factsOfNode(fleet: Fleet, node: NodeId): NodeFacts | undefined {

@@ -103,6 +103,11 @@ function whyWaits(state: State, job: number): Verdict {
   // A blocked shape does not fit, whoever else is served first.
   const fits = shape.blocked === null && fitsNow(fleets, shape);
   const mayPreempt = over.length === 0 && !fits && mightPreempt(state, job);
+  if (over.length > 0 && mightPreempt(state, job)) {
+    // Victims below the ceilings may ease them.
+    const { victims } = new Preemptions(state, state.clockMs).alone(job);
+    if (victims > 0) return preempting(victims, victims);
+  }
   if (over.length > 0 || (!fits && !mayPreempt))
     return together(over, fits ? null : whyNot(fleets, shape).verdict);
   // Everybody else has looked in vain already.

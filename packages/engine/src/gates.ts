@@ -42,6 +42,48 @@ export function allOverAny(
   return [...found.values()];
 }
 
+/** What counts as gone of a project's use of a key. */
+export type Gone = (at: Project, key: number) => number;
+
+/** Keys of which the project's ceiling would be exceeded. */
+function keysOver(at: Project, { keys, amounts }: Ask, gone: Gone): number[] {
+  return keys.filter((key, i) => {
+    const ceiling = at.ceiling[key] ?? none;
+    return ceiling !== none && (at.use[key] ?? 0) - gone(at, key) + amounts[i]! > ceiling;
+  });
+}
+
+/** Whether a user's ceiling is in the way: no victim is stopped for that. */
+export function isUserOver(project: Project, user: string, { keys, amounts }: Ask): boolean {
+  for (let at: Project | null = project; at !== null; at = at.parent) {
+    const use = at.userUse?.get(user);
+    const over = keys.some((key, i) => {
+      const own = at!.userCeiling[key] ?? none;
+      return own !== none && (use?.[key] ?? 0) + amounts[i]! > own;
+    });
+    if (over) return true;
+  }
+  return false;
+}
+
+/** The lowest project whose ceiling would be exceeded, and all keys of which it or one above it would be; null for none. */
+export function projectOver(project: Project, ask: Ask, gone: Gone): ProjectOver | null {
+  let lowest: Project | null = null;
+  const keys = new Set<number>();
+  for (let at: Project | null = project; at !== null; at = at.parent) {
+    if (!at.limits) continue;
+    const over = keysOver(at, ask, gone);
+    if (over.length > 0) lowest ??= at;
+    for (const key of over) keys.add(key);
+  }
+  return lowest && { lowest, keys };
+}
+
+export interface ProjectOver {
+  readonly lowest: Project;
+  readonly keys: ReadonlySet<number>;
+}
+
 /** Every ceiling that is in the way: projects from the job's own upwards, keys by their texts. */
 export function allOver({ keys: names }: Projects, project: Project, user: string, ask: Ask): OverCeiling[] {
   const found: OverCeiling[] = [];

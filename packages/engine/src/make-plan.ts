@@ -21,7 +21,7 @@ import {
   type TaskPlacement,
 } from '@muster/model';
 import type { Fleet } from './fleet.ts';
-import { allOver, allOverAny, overAt } from './gates.ts';
+import { allOver, allOverAny, isUserOver, overAt } from './gates.ts';
 import { Hasher } from './hash.ts';
 import type { Placement } from './ledger.ts';
 import { compareText } from './order.ts';
@@ -29,6 +29,7 @@ import { type Pass, type Placed, undoPass, walk } from './pass.ts';
 import { type Entry, type Lane, type Queue, waitingOf } from './queue.ts';
 import { type Reason, reasonOf } from './reason.ts';
 import type { Ask } from './resource-keys.ts';
+import { QuotaRights, TierBook } from './rights.ts';
 import { preemptUnits, settleClaims } from './settle.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
@@ -82,13 +83,14 @@ export function bringUp(state: State, nowMs: number): void {
   if (projects.settle()) {
     state.ceilingsMoved = true;
     // The same ceiling may still be in the way, and for another reason: what waited for use to go down can be impossible now.
-    for (const lane of queue.gatedLanes()) letOut(queue, lane);
+    for (const lane of queue.gatedLanes()) queue.letOut(lane);
   } else for (const project of eased) for (const lane of queue.gatedAt(project)) look(queue, lane);
   if (state.againMs <= state.clockMs) {
     for (const id of state.wanting) {
       const entry = queue.entries[id];
       if (entry) queue.reopen(entry.lane.shape);
     }
+    letOutEased(state);
     state.wanting.clear();
     state.againMs = never;
   }
@@ -106,14 +108,23 @@ export function bringUp(state: State, nowMs: number): void {
   freed.clear();
 }
 
-/** Lets the lane out of its gate unless the same ceiling still keeps it out. */
-function look(queue: Queue, lane: Lane): void {
-  if (overAt(lane.project, lane.user, lane.shape.ask) !== lane.gated?.at) letOut(queue, lane);
+/** Lanes behind ceilings of projects that might be eased by victims look for them again. */
+function letOutEased(state: State): void {
+  const { queue } = state;
+  if (queue.gated === 0 || state.table.size === 0) return;
+  const rights = new QuotaRights(state, new TierBook(state));
+  for (const lane of queue.gatedLanes()) {
+    const entries = [...queue.waitingIn(lane)];
+    if (isUserOver(lane.project, lane.user, lane.shape.ask)) continue;
+    if (entries.every((entry) => rights.reach(entry) === '')) continue;
+    queue.letOut(lane);
+    queue.reopen(lane.shape);
+  }
 }
 
-function letOut(queue: Queue, lane: Lane): void {
-  queue.ungate(lane);
-  queue.ungated.add(lane);
+/** Lets the lane out of its gate unless the same ceiling still keeps it out. */
+function look(queue: Queue, lane: Lane): void {
+  if (overAt(lane.project, lane.user, lane.shape.ask) !== lane.gated?.at) queue.letOut(lane);
 }
 
 function reopenWhere(state: State, helped: (shape: Shape) => boolean): void {

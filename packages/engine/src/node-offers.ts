@@ -274,8 +274,7 @@ export class NodeOffers {
   }
 
   #isVictim(run: number): boolean {
-    if (this.#state.table.gone[run] === 1 || this.#victims.right(this.#job, run) === null) return false;
-    return !this.#own || !this.#victims.tookFrom(run, this.#job);
+    return this.#victims.isVictim(run, this.#job, this.#own);
   }
 
   #before(a: Offer, b: Offer): boolean {

@@ -26,8 +26,8 @@ export interface Pass {
   readonly unfit: Set<Shape>;
   /** Lanes of which a job would have been over a ceiling, with what it would have used: each alternative that had room. */
   readonly over: Map<Lane, readonly Ask[]>;
-  /** Shapes that did not fit, with their lanes for which there were victims as the walk began. */
-  readonly wants: Map<Shape, ReadonlySet<Lane>>;
+  /** Lanes that had no place or were over a ceiling as the walk began, and for which there were victims. */
+  readonly wants: Map<Shape, Set<Lane>>;
 }
 
 /** Says that the walk is over before this job is tried. */
@@ -52,8 +52,8 @@ export function walk(state: State, stop: Stop, exempt = -1, remembers = false): 
   for (let head = left > 0 ? turns.next() : null; head; head = turns.next()) {
     if (stop(head.job, pass)) break;
     const { size } = pass.failed;
-    if (tryHead(state, pass, head)) turns.placed(head);
-    else turns.dropped(head);
+    if (tryHead(state, pass, head) === 'out') turns.dropped(head);
+    else turns.passed(head);
     // With no shape left that could fit, everybody else is only waiting to be told so.
     if (pass.failed.size > size && !pass.wants.has(head.entry.lane.shape) && --left === 0) break;
   }
@@ -77,7 +77,8 @@ function lineUp(state: State, pass: Pass, turns: Turns): number {
     }
     shapes++;
     for (const lane of shape.lanes) {
-      if (overAt(lane.project, lane.user, shape.ask) === null) turns.enter(lane);
+      const within = overAt(lane.project, lane.user, shape.ask) === null;
+      if (within || wants(pass, lane)) turns.enter(lane);
       else pass.over.set(lane, [shape.ask]);
     }
   }
@@ -88,22 +89,33 @@ function lineUp(state: State, pass: Pass, turns: Turns): number {
 function unfit(pass: Pass, shape: Shape): ReadonlySet<Lane> {
   pass.failed.add(shape);
   pass.unfit.add(shape);
-  const wants = new Set<Lane>();
-  for (const lane of shape.lanes) {
-    const may = pass.preemptions.mayLane(lane);
-    if (may && overAt(lane.project, lane.user, shape.ask) === null) wants.add(lane);
-  }
-  if (wants.size > 0) pass.wants.set(shape, wants);
-  return wants;
+  for (const lane of shape.lanes) wants(pass, lane);
+  return pass.wants.get(shape) ?? nobody;
 }
 
-function tryHead(state: State, pass: Pass, head: Head): boolean {
+const nobody: ReadonlySet<Lane> = new Set();
+
+/** Whether there are victims for the lane as things stand. Nothing was taken yet. */
+function wants(pass: Pass, lane: Lane): boolean {
+  if (!pass.preemptions.mayLane(lane)) return false;
+  const lanes = pass.wants.get(lane.shape);
+  if (lanes) lanes.add(lane);
+  else pass.wants.set(lane.shape, new Set([lane]));
+  return true;
+}
+
+/** What becomes of a job when its turn comes: it has a place, it steps aside for the next, or its whole lane is out of line. */
+export type Outcome = 'has' | 'aside' | 'out';
+
+function tryHead(state: State, pass: Pass, head: Head): Outcome {
   const { fleets, jobs, projects } = state;
   const { lane } = head.entry;
   const { shape, project, user } = lane;
+  const mayPreempt = pass.wants.get(shape)?.has(lane) === true;
   if (overAt(project, user, shape.ask) !== null) {
-    pass.over.set(lane, [shape.ask]);
-    return false;
+    const outcome = mayPreempt ? pass.preemptions.try(head.job) : 'out';
+    if (outcome === 'out') pass.over.set(lane, [shape.ask]);
+    return outcome;
   }
   matchShape(shape, fleets.live.classes);
   const avoid = jobs.avoid(head.job);
@@ -123,20 +135,20 @@ function tryHead(state: State, pass: Pass, head: Head): boolean {
   if (!placement) {
     if (over.length > 0) {
       pass.over.set(lane, over);
-      return false;
+      return 'out';
     }
     if (!pass.failed.has(shape)) {
       if (untouched) unfit(pass, shape);
       else pass.failed.add(shape);
     }
-    return pass.wants.get(shape)?.has(lane) === true && pass.preemptions.try(head.job);
+    return pass.wants.get(shape)?.has(lane) ? pass.preemptions.try(head.job) : 'out';
   }
   // Of several alternatives the best is not the one that was asked about last.
   if (shape.ranked.length > 1) uses = projects.keys.placed(fleets.live, placement);
   projects.take(project, user, uses, 1);
   pass.placed.push({ job: head.job, placement, uses });
   pass.preemptions.placed(head.job, placement, uses);
-  return true;
+  return 'has';
 }
 
 export function undoPass(state: State, pass: Pass): void {

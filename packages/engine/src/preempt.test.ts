@@ -197,6 +197,66 @@ describe('quota', () => {
     expect(units).toHaveLength(2);
   });
 
+  test('reclaims below a ceiling that is full, through three levels and without deadlock', () => {
+    const ceiling = { gpu: 4000 };
+    const world = withQuotas([
+      guarantee('top', 8),
+      guarantee('top/left', 4, { ceiling }),
+      guarantee('top/left/a', 2),
+      guarantee('top/left/b', 2),
+    ]);
+    // Half of the node is free, and `top/left` may not use it.
+    for (let n = 1; n <= 4; n++) world.submit(job(n, oneTask(1), { project: 'top/left/b' }));
+    settle(world);
+    for (let n = 9; n <= 12; n++) world.submit(job(n, oneTask(1), { project: 'top/left/a' }));
+    const started: string[] = [];
+    let stopped = 0;
+    for (let cycle = 0; cycle < 10; cycle++) {
+      const { units } = world.cycle();
+      for (const unit of units) {
+        if (unit.kind === 'start') {
+          world.running(unit.run);
+          started.push(unit.job);
+        }
+        if (unit.kind !== 'preempt') continue;
+        for (const { run } of unit.claim.victims) world.preempted(run);
+        stopped += unit.claim.victims.length;
+      }
+      const used = [...world.runs.values()].length;
+      expect(used).toBeLessThanOrEqual(4);
+      world.nowMs += minute;
+    }
+    // One victim for each of the two that are guaranteed, and no more.
+    expect(started).toEqual([jobId(9), jobId(10)]);
+    expect(stopped).toBe(2);
+  });
+
+  test('a ceiling in the way is told, and so is that victims ease it', () => {
+    const ceiling = { gpu: 2000 };
+    const quotas = [guarantee('blue', 8, { ceiling, preemptWithin: 'lower-priority' })];
+    const world = withQuotas(quotas);
+    world.submit(job(1, oneTask(2), { project: 'blue' }));
+    settle(world);
+    world.submit(job(2, oneTask(1), { project: 'blue' }));
+    expect(world.cycle().units).toEqual([]);
+    expect(world.engine.verdict(jobId(2), world.nowMs)).toMatchObject({
+      reasons: [{ code: 'over-ceiling' }],
+    });
+    world.submit(job(3, oneTask(1), { project: 'blue', priority: 1 }));
+    expect(world.engine.verdict(jobId(3), world.nowMs)).toMatchObject({ reasons: [{ code: 'preempting' }] });
+    const [unit] = preempts(world);
+    expect(victimsOf(unit)).toEqual([jobId(1)]);
+  });
+
+  test('the ceiling of a user is never a reason to stop a run', () => {
+    const quotas = [guarantee('blue', 8, { userCeiling: { gpu: 2000 }, preemptWithin: 'lower-priority' })];
+    const world = withQuotas(quotas);
+    world.submit(job(1, oneTask(2), { project: 'blue' }));
+    settle(world);
+    world.submit(job(2, oneTask(1), { project: 'blue', priority: 1 }));
+    expect(world.cycle().units).toEqual([]);
+  });
+
   test('a higher priority of the same project and tier preempts where the project says so', () => {
     const quotas = [guarantee('blue', 8, { preemptWithin: 'lower-priority' })];
     const world = withQuotas(quotas);

@@ -9,11 +9,13 @@
 import type { Claim, JobId, Right, TaskPlacement } from '@muster/model';
 import { Attempt } from './attempt.ts';
 import { groupOrder, likeliest, place } from './fit.ts';
-import { overAt } from './gates.ts';
+import { isUserOver, overAt, type ProjectOver, projectOver } from './gates.ts';
 import { type Placement, undo } from './ledger.ts';
 import { tasksOf } from './make-plan.ts';
-import { NodeOffers, type Offer } from './node-offers.ts';
+import { NodeOffers } from './node-offers.ts';
 import { compareText } from './order.ts';
+import type { Outcome } from './pass.ts';
+import { isWithin, type Project } from './projects.ts';
 import type { Entry, Lane } from './queue.ts';
 import type { Ask } from './resource-keys.ts';
 import { isLasting, QuotaRights, type Rights, TierBook } from './rights.ts';
@@ -79,26 +81,29 @@ export class Preemptions {
   mayLane(lane: Lane): boolean {
     if (!this.#allowed) return false;
     const { queue, wanting } = this.#state;
+    const over = this.#gateOf(lane);
+    if (over === 'shut') return false;
     const reclaims = this.#rights.reclaimReach(lane);
     let any = false;
     for (const entry of queue.waitingIn(lane)) {
-      any ||= this.#hasVictims(entry, reclaims);
+      any ||= this.#hasVictims(entry, over, reclaims);
       if (!wanting.has(entry.id)) this.wanting.add(entry.id);
     }
     return any;
   }
 
   /** For any job of the entry that is not cooling and was never preempted. */
-  #hasVictims(entry: Entry, reclaims: string): boolean {
+  #hasVictims(entry: Entry, gate: Gate, reclaims: string): boolean {
     const { fleets, vain } = this.#state;
     const reach = this.#rights.reach(entry, reclaims);
     if (reach === '') return false;
-    const key = `${entry.lane.shape.id}${reach}`;
-    const search = this.#searchFor(entry.lane.shape, key);
+    const { lane } = entry;
+    const key = keyOf(lane, gate, reach);
+    const search = this.#searchFor(lane, gate, key);
     if (search.hasVictims !== null) return search.hasVictims;
     const job = (entry.jobs.size > 0 ? entry.jobs : entry.starved!).at(0);
     search.hasVictims = false;
-    const remembers = this.#remembers && isLasting(reach);
+    const remembers = this.#remembers && gate === 'open' && isLasting(reach);
     if (remembers && vain.holds(key, fleets.live, (slot) => search.offersAt(job, slot))) return false;
     const found = search.find(job, this.#endsNear());
     search.hasVictims = found !== null && found.victims.length > 0;
@@ -106,44 +111,51 @@ export class Preemptions {
     return search.hasVictims;
   }
 
-  /** Whether the job gets a claim in this plan. What it claims is nobody else's for the rest of it. */
-  try(job: number): boolean {
+  /**
+   * The job may get a claim in this plan, and what it claims is nobody else's for the rest of it. One that is cooling steps
+   * aside; else the first that finds nobody speaks for all of its lane.
+   */
+  try(job: number): Outcome {
     const { jobs, queue, projects } = this.#state;
     this.nearEnd = null;
-    if (!this.#allowed || job === this.#exempt || !this.#rights.any(job)) return false;
+    if (!this.#allowed || job === this.#exempt || !this.#rights.any(job)) return 'out';
     this.wanting.add(jobs.entry[job]!);
-    if (!this.#cooled(job)) return false;
+    if (!this.#cooled(job)) return 'aside';
     const entry = queue.entryOf(job);
-    const { shape, project, user } = entry.lane;
+    const { project, user } = entry.lane;
     const reach = this.#rights.reach(entry);
-    if (reach === '') return false;
+    if (reach === '') return 'out';
     // A job that was preempted itself has others that are not its victims, so it searches by itself.
     const own = jobs.preempted(job).length > 0;
+    const gate = this.#gateOf(entry.lane);
+    if (gate === 'shut') return 'out';
     const search = own
-      ? new Search(this.#state, shape, this.#victims, true)
-      : this.#searchFor(shape, `${shape.id}${reach}`);
+      ? new Search(this.#state, entry.lane, gate, this.#victims, true)
+      : this.#searchFor(entry.lane, gate, keyOf(entry.lane, gate, reach));
     const vain = search.vainAt >= this.#taken;
     const found = vain ? null : search.find(job, this.#endsNear());
     this.nearEnd = search.nearEnd;
     // An end that is near may be enough for fewer.
     if (!found) search.vainAt = search.isSteady && !search.nearEnd ? never : this.#taken;
     // Where groups are placed greedily, what others took may have made room: it starts when that has come back.
-    if (!found || found.victims.length === 0) return false;
+    if (!found || found.victims.length === 0) return 'out';
     // The nodes it would get may make it use more than it asked for at least.
     const uses = projects.keys.ask(found.uses);
-    if (overAt(project, user, uses) !== null) return false;
+    const gone = this.#victims.goneOf(found.victims.map(({ run }) => this.#state.table.slotOf(run)));
+    if (isUserOver(project, user, uses) || projectOver(project, uses, gone) !== null) return 'out';
     this.#hold(job, found, uses);
-    return true;
+    return 'has';
   }
 
   /** For a question: how many runs would be stopped for the job as things stand, or for whom it waits. Keeps nothing. */
   alone(job: number): Alone {
-    const { wanting } = this.#state;
-    const { lane } = this.#state.queue.entryOf(job);
-    const waiting = [...this.#state.queue.waitingIn(lane)];
+    const { wanting, queue, jobs } = this.#state;
+    const { lane } = queue.entryOf(job);
+    const leads = queue.stands(job) && queue.firstOf(lane) === job;
+    const entries = leads ? [jobs.entry[job]!] : [...queue.waitingIn(lane)].map(({ id }) => id);
     // Nothing has changed since one of its kind looked in vain; only an end that is near may have come closer.
-    if (waiting.some(({ id }) => wanting.has(id)) && this.#endsNear().length === 0) return inVain;
-    const victims = this.try(job) ? this.claims.at(-1)!.claim.victims.length : 0;
+    if (entries.some((id) => wanting.has(id)) && this.#endsNear().length === 0) return inVain;
+    const victims = this.try(job) === 'has' ? this.claims.at(-1)!.claim.victims.length : 0;
     this.undo();
     return { victims, nearEnd: this.nearEnd };
   }
@@ -196,10 +208,16 @@ export class Preemptions {
     for (const search of this.#searches.values()) search.touch(slot);
   }
 
-  #searchFor(shape: Shape, key: string): Search {
+  /** Ceilings of projects are `eased` by victims below them; those of users are not. */
+  #gateOf({ project, user, shape }: Lane): Gate | 'shut' {
+    if (overAt(project, user, shape.ask) === null) return 'open';
+    return isUserOver(project, user, shape.ask) ? 'shut' : 'eased';
+  }
+
+  #searchFor(lane: Lane, gate: Gate, key: string): Search {
     let search = this.#searches.get(key);
     if (!search) {
-      search = new Search(this.#state, shape, this.#victims, false);
+      search = new Search(this.#state, lane, gate, this.#victims, false);
       this.#searches.set(key, search);
     }
     return search;
@@ -237,8 +255,18 @@ export class Preemptions {
   }
 }
 
+/** Whether a job is within its ceilings, or would be if victims below them were gone. */
+type Gate = 'open' | 'eased';
+
+/** Jobs of equal key find the same victims. */
+function keyOf({ shape, project }: Lane, gate: Gate, reach: string): string {
+  return gate === 'open' ? `${shape.id}${reach}` : `${shape.id}${reach}|o${project.id}`;
+}
+
 class Search {
   readonly #state: State;
+  readonly #project: Project;
+  readonly #gate: Gate;
   readonly #rights: Rights;
   readonly #victims: Victims;
   readonly #shape: Shape;
@@ -258,8 +286,10 @@ class Search {
   /** After how many takings of the plan it looked in vain; until then the next job of its kind does too. */
   vainAt = -1;
 
-  constructor(state: State, shape: Shape, victims: Victims, own: boolean) {
+  constructor(state: State, { shape, project }: Lane, gate: Gate, victims: Victims, own: boolean) {
     this.#state = state;
+    this.#project = project;
+    this.#gate = gate;
     this.#own = own;
     this.#rights = victims.rights;
     this.#victims = victims;
@@ -316,7 +346,7 @@ class Search {
     const free = ending.filter((run) => table.doomed[run] === 0 && this.#victims.answers(run));
     if (free.length === 0) return null;
     for (const run of free) this.#takeOut(run);
-    const fits = this.#shape.combinations.some((combination) => this.#shortOf(combination) < 0);
+    const fits = !this.#isOver() && this.#shape.combinations.some((each) => this.#shortOf(each) < 0);
     this.#restore();
     if (!fits) return null;
     const last = free.reduce((a, b) => (compareEnds(table, a, b) >= 0 ? a : b));
@@ -325,12 +355,47 @@ class Search {
   }
 
   #makeRoom(combination: readonly number[]): boolean {
+    if (!this.#ease()) return false;
     for (let short = this.#shortOf(combination); short >= 0; short = this.#shortOf(combination)) {
       const offer = this.#offersOf(short, combination[short]!).take(this.#job);
       if (!offer) return false;
-      this.#accept(offer);
+      this.#accept(offer.victims);
     }
     return true;
+  }
+
+  #isOver(): boolean {
+    return this.#over() !== null;
+  }
+
+  #over(): ProjectOver | null {
+    if (this.#gate === 'open') return null;
+    return projectOver(this.#project, this.#shape.ask, this.#victims.goneOf(this.#out));
+  }
+
+  /** Where ceilings are in the way: takes victims below the lowest of them, in their order, until none is. */
+  #ease(): boolean {
+    const below = this.#over()?.lowest;
+    for (let over = this.#over(); below && over; over = this.#over()) {
+      const victim = this.#easing(below, over.keys);
+      if (victim < 0) return false;
+      this.#accept([victim]);
+    }
+    return true;
+  }
+
+  /** The first run in the order of victims that uses one of the keys below the project; -1 when there is none. */
+  #easing(below: Project, keys: ReadonlySet<number>): number {
+    const { table } = this.#state;
+    let best = -1;
+    for (const group of this.#rights.groups(this.#job))
+      for (let run = group.first; run >= 0; run = table.nextOfGroup[run]!) {
+        if (!isWithin(this.#rights.projectOf(run), below)) continue;
+        if (!this.#rights.usesOf(run).keys.some((key) => keys.has(key))) continue;
+        if (!this.#victims.isVictim(run, this.#job, this.#own)) continue;
+        if (best < 0 || this.#victims.compare(run, best) < 0) best = run;
+      }
+    return best;
   }
 
   /** The group that finds no place; -1 when all do. */
@@ -352,9 +417,9 @@ class Search {
     return group < 0 ? order[0]! : group;
   }
 
-  #accept(offer: Offer): void {
+  #accept(victims: readonly number[]): void {
     let changed = false;
-    for (const run of offer.victims) changed = this.#takeOut(run) || changed;
+    for (const run of victims) changed = this.#takeOut(run) || changed;
     if (!changed) return;
     this.#renewed = true;
     for (const offers of this.#offers.values()) offers.renew(this.#job);
@@ -386,11 +451,13 @@ class Search {
     for (const run of [...this.#out].sort(this.#victims.compareSparing)) {
       putBack(this.#state, run);
       this.#touchRun(run);
-      if (this.#shortOf(combination) < 0) {
+      this.#out.delete(run);
+      const spared = !this.#isOver() && this.#shortOf(combination) < 0;
+      if (spared) {
         this.#rights.putBack(run);
-        this.#out.delete(run);
         continue;
       }
+      this.#out.add(run);
       takeOut(this.#state, run);
       this.#touchRun(run);
     }

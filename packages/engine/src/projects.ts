@@ -317,6 +317,12 @@ export class Projects {
   }
 }
 
+/** Whether it is the other project, or below it. */
+export function isWithin(project: Project, above: Project): boolean {
+  for (let at: Project | null = project; at !== null; at = at.parent) if (at === above) return true;
+  return false;
+}
+
 const columns = [
   'use',
   'ownUse',

@@ -100,6 +100,8 @@ export class Queue {
   entries: (Entry | undefined)[] = [];
   lanes: (Lane | undefined)[] = [];
   waiting = 0;
+  /** Lanes that a ceiling keeps out of line. */
+  gated = 0;
   #policy: Policy;
   readonly #byKey = new Map<string, Entry>();
   readonly #laneByKey = new Map<string, Lane>();
@@ -296,6 +298,7 @@ export class Queue {
     lane.gated = gate;
     lane.shape.lanes.delete(lane);
     lane.shape.gated.add(lane);
+    this.gated++;
     if (lane.shape.lanes.size === 0) this.open.delete(lane.shape);
     addTo(this.#gatedAt, gate.at, lane);
   }
@@ -304,10 +307,17 @@ export class Queue {
     if (!lane.gated) return;
     this.#gatedAt.get(lane.gated.at)!.delete(lane);
     lane.gated = null;
+    this.gated--;
     const { shape } = lane;
     shape.gated.delete(lane);
     shape.lanes.add(lane);
     if (shape.blocked === null) this.open.add(shape);
+  }
+
+  /** The lane is tried again, and told again if it stays out of its gate. */
+  letOut(lane: Lane): void {
+    this.ungate(lane);
+    this.ungated.add(lane);
   }
 
   /** In no order that a decision may rest on. */

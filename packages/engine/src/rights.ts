@@ -22,6 +22,9 @@ export interface Rights {
   putBack(run: number): void;
   /** Equal for entries of one demand that have the same right to every run; empty when they have none to any. */
   reach(entry: Entry, reclaims?: string): string;
+  /** Whose the run is, and what it uses. */
+  projectOf(run: number): Project;
+  usesOf(run: number): Ask;
   /** Groups of runs (run-table.ts) among which are all that the job may end. */
   groups(job: number): ReadonlySet<RunGroup>;
 }
@@ -157,8 +160,8 @@ export class QuotaRights implements Rights {
 
   taken(job: number, run: number): boolean {
     if (!this.#follows) return false;
-    const ask = this.#askOf(run);
-    const { project } = this.#projectOf(run);
+    const ask = this.usesOf(run);
+    const project = this.projectOf(run);
     const changes = this.#crosses(project, ask, this.#state.queue.entryOf(job).lane.shape.ask);
     this.#state.projects.leave(project, ask, 1);
     return changes;
@@ -167,8 +170,8 @@ export class QuotaRights implements Rights {
   /** The run is stopped by this plan. */
   doomed(run: number): void {
     if (!this.#follows) return;
-    const ask = this.#askOf(run);
-    const { project } = this.#projectOf(run);
+    const ask = this.usesOf(run);
+    const project = this.projectOf(run);
     if (this.#crosses(project, ask, noAsk)) this.#moved();
     this.#state.projects.leave(project, ask, 1);
   }
@@ -186,7 +189,7 @@ export class QuotaRights implements Rights {
 
   putBack(run: number): void {
     if (!this.#follows) return;
-    this.#state.projects.leave(this.#projectOf(run).project, this.#askOf(run), -1);
+    this.#state.projects.leave(this.projectOf(run), this.usesOf(run), -1);
   }
 
   #moved(): void {
@@ -250,7 +253,7 @@ export class QuotaRights implements Rights {
   /** A guaranteed tier's run of another project that is within its guarantee for all the run uses. */
   #isProtected(fork: Fork | null, other: Tier | null, run: number): boolean {
     if (fork === null || fork.other === null || !other?.guaranteed) return false;
-    const { keys } = this.#askOf(run);
+    const { keys } = this.usesOf(run);
     let any = false;
     for (const key of keys) {
       const guaranteed = fork.other.guaranteed[key] ?? none;
@@ -264,7 +267,7 @@ export class QuotaRights implements Rights {
   /** Within its own guarantee with this job, a project takes back what others borrow of the same. */
   #reclaims({ own, other }: Fork, ask: Ask, tier: Tier | null, run: number): boolean {
     if (own === null || !staysWithinNow(own, ask)) return false;
-    const used = this.#askOf(run).keys;
+    const used = this.usesOf(run).keys;
     let shared = false;
     for (const key of ask.keys) {
       if ((own.guaranteed[key] ?? none) === none || !used.includes(key)) continue;
@@ -300,11 +303,11 @@ export class QuotaRights implements Rights {
     return fork;
   }
 
-  #projectOf(run: number) {
-    return this.#state.queue.entryOf(this.#state.table.job[run]!).lane;
+  projectOf(run: number): Project {
+    return this.#state.queue.entryOf(this.#state.table.job[run]!).lane.project;
   }
 
-  #askOf(run: number): Ask {
+  usesOf(run: number): Ask {
     let ask = this.#asks[run];
     if (!ask) {
       ask = this.#state.projects.keys.ask(this.#state.table.live[run]!.uses);

@@ -183,12 +183,18 @@ function ownerOf(state: State, run: LiveRun): RunOwner {
   return { job, project: lane.project.id, tier: facts.tier, rate: rateOf(state, run), durationMs };
 }
 
-/** The job waits. One that may preempt and did not look in vain yet is looked at, though there is no room. */
+/** The job waits. One that may preempt and for which nobody looked in vain yet is looked at, though there is no room. */
 export function enqueue(state: State, job: number): void {
-  state.queue.queue(job, state.clockMs);
-  const { shape } = state.queue.entryOf(job).lane;
-  if (shape.blocked === null || state.wanting.has(state.jobs.entry[job]!)) return;
-  if (mightPreempt(state, job)) state.queue.reopen(shape);
+  const { queue, jobs, wanting, policy } = state;
+  queue.queue(job, state.clockMs);
+  const { lane } = queue.entryOf(job);
+  if ((lane.shape.blocked === null && lane.gated === null) || !mightPreempt(state, job)) return;
+  // One that is cooling does not speak for others.
+  const failedMs = lane.waiting > 0 ? jobs.failedMs(queue.firstOf(lane)) : null;
+  const cools = failedMs !== null && failedMs + policy.preemption.coolingMs > state.clockMs;
+  if (!cools && wanting.has(jobs.entry[job]!)) return;
+  if (lane.gated !== null) queue.letOut(lane);
+  queue.reopen(lane.shape);
 }
 
 /** The job has its places; they are nobody else's, and it no longer stands in line. */
@@ -214,8 +220,13 @@ export function dropClaim(state: State, job: number): void {
   for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.eased.add(at);
   if (fleet.resources.list.length > 0) state.allChanged = true;
   // With less use somebody may be within a guarantee again.
-  if (state.wanting.size > 0 && state.policy.quotas.length > 0) state.againMs = 0;
+  if (looks(state) && state.policy.quotas.length > 0) state.againMs = 0;
   state.touched = true;
+}
+
+/** Whether somebody waits who looked for victims, or would if there were any. */
+export function looks({ wanting, vain, queue }: State): boolean {
+  return wanting.size + vain.size + queue.gated > 0;
 }
 
 /**
@@ -223,7 +234,7 @@ export function dropClaim(state: State, job: number): void {
  * children are guaranteed. Whoever looks for victims looks again.
  */
 function noticeUse(state: State, project: Project, { keys, amounts }: Ask): void {
-  if (state.wanting.size === 0 || state.policy.quotas.length === 0) return;
+  if (!looks(state) || state.policy.quotas.length === 0) return;
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i]!;
     const own = (project.ownUse[key] ?? 0) + (project.ownKept[key] ?? 0);
@@ -238,7 +249,7 @@ function noticeUse(state: State, project: Project, { keys, amounts }: Ask): void
 
 /** A run that may be stopped from some moment on: whoever looks for victims looks again then. */
 function noticeVictim(state: State, run: LiveRun): void {
-  if (run.stopping || state.wanting.size + state.vain.size === 0) return;
+  if (run.stopping || !looks(state)) return;
   const tier = tierNamed(state.policy, state.queue.entryOf(state.jobs.slotOf(run.job)).facts.tier);
   const shieldMs = tier?.minRunMs ?? 0;
   if (shieldMs > 0 && run.startedMs === null) return;
@@ -267,7 +278,7 @@ export function changeRun(
     const { project } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
     state.projects.leave(project, state.projects.keys.ask(run.uses), 1);
     // Who is on the way out is waited for, or leaves its project with less to give.
-    if (state.wanting.size > 0) state.againMs = 0;
+    if (looks(state)) state.againMs = 0;
   }
   noticeVictim(state, changed);
 }
@@ -304,7 +315,7 @@ export function endRun(state: State, id: RunId, endedMs: number): void {
   state.table.remove(id);
   state.claims.ended(fleet, run);
   // With less use somebody may be within a guarantee again.
-  if (state.wanting.size > 0 && state.policy.quotas.length > 0) state.againMs = 0;
+  if (looks(state) && state.policy.quotas.length > 0) state.againMs = 0;
 }
 
 /** What every run and every claim uses, and for whom. */

@@ -56,7 +56,7 @@ export class Turns {
     this.#takeUp(lane, lane.entries.first(), false);
   }
 
-  /** Whose turn it is; the caller answers with `placed` or `dropped`. */
+  /** Whose turn it is; the caller answers with `passed` or `dropped`. */
   next(): Head | null {
     this.#clean(this.#starved, this.#beforeStarved);
     if (this.#starved.length > 0) return this.#starved[0]!;
@@ -64,8 +64,8 @@ export class Turns {
     return this.#root.next;
   }
 
-  /** The job whose turn it was is placed, and its use is counted already. */
-  placed(head: Head): void {
+  /** The job whose turn it was is placed, and its use is counted already; or it steps aside for the next of its lane. */
+  passed(head: Head): void {
     const { entry, starved, next } = head;
     const jobs = starved ? entry.starved! : entry.jobs;
     head.position = jobs.next(head.position);

@@ -2,7 +2,9 @@
 // order in which they are considered on a node, and in which they are spared.
 import type { Right } from '@muster/model';
 import { damage } from './damage.ts';
+import type { Gone } from './gates.ts';
 import { compareText } from './order.ts';
+import { isWithin } from './projects.ts';
 import type { Rights, TierBook } from './rights.ts';
 import type { State } from './state.ts';
 
@@ -43,6 +45,25 @@ export class Victims {
     if (shieldedMs <= this.nowMs) return right;
     if (shieldedMs < this.againMs) this.againMs = shieldedMs;
     return null;
+  }
+
+  /** Whether the job may stop the run; `own` when what was between the two counts. */
+  isVictim(run: number, job: number, own: boolean): boolean {
+    if (this.#state.table.gone[run] === 1 || this.right(job, run) === null) return false;
+    return !own || !this.tookFrom(run, job);
+  }
+
+  /** What projects would use less of a key without these runs. */
+  goneOf(runs: Iterable<number>): Gone {
+    return (at, key) => {
+      let gone = 0;
+      for (const run of runs) {
+        const { keys, amounts } = this.rights.usesOf(run);
+        const i = keys.indexOf(key);
+        if (i >= 0 && isWithin(this.rights.projectOf(run), at)) gone += amounts[i]!;
+      }
+      return gone;
+    };
   }
 
   damage(run: number): number {

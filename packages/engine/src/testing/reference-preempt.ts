@@ -1,5 +1,15 @@
 // The naive engine's search for victims (decision 0007, section 5): every step works the world out anew from rows.
-import type { AcceleratorDemand, Claim, EngineRows, LiveRun, Right, RunId, Tier } from '@muster/model';
+import {
+  type AcceleratorDemand,
+  type Claim,
+  type EngineRows,
+  type LiveRun,
+  leastUses,
+  projectCovers,
+  type Right,
+  type RunId,
+  type Tier,
+} from '@muster/model';
 import {
   type Box,
   boxesOf,
@@ -12,6 +22,7 @@ import {
   placeJob,
 } from './reference-place.ts';
 import { rightTo } from './reference-rights.ts';
+import { ReferenceTenancy } from './reference-tenancy.ts';
 import { resourceRoom, wholeFleet } from './reference-topology.ts';
 
 type Choice = readonly (AcceleratorDemand | null)[];
@@ -22,14 +33,19 @@ export function hasVictims(rows: EngineRows, row: JobRow, nowMs: number): boolea
   return (preemptFor(rows, fresh, nowMs, new Set())?.victims.length ?? 0) > 0;
 }
 
+export function isCooling({ policy }: EngineRows, { state }: JobRow, nowMs: number): boolean {
+  return state.failedMs !== null && nowMs < state.failedMs + policy.preemption.coolingMs;
+}
+
 export function preemptFor(
   rows: EngineRows,
   row: JobRow,
   nowMs: number,
   fresh: ReadonlySet<RunId>,
 ): Claim | null {
-  const { failedMs } = row.state;
-  if (failedMs !== null && nowMs < failedMs + rows.policy.preemption.coolingMs) return null;
+  if (isCooling(rows, row, nowMs)) return null;
+  // A user's ceiling is never a reason to stop anybody.
+  if (new ReferenceTenancy(rows, nowMs).isUserOver(row, leastUses(row.demand))) return null;
   const searches = choices(row.demand.groups).map((choice) => new Search(rows, row, choice, nowMs, fresh));
   if (searches.some((search) => search.waitsForEnds())) return null;
   for (const search of searches) {
@@ -37,6 +53,13 @@ export function preemptFor(
     if (claim) return claim;
   }
   return null;
+}
+
+/** Whether what is claimed would be above a ceiling, with the victims gone. */
+export function isClaimOver(rows: EngineRows, row: JobRow, { victims, uses }: Claim, nowMs: number): boolean {
+  const runs = rows.runs.filter(({ run }) => !victims.some((victim) => victim.run === run));
+  const tenancy = new ReferenceTenancy({ ...rows, runs }, nowMs);
+  return new ReferenceTenancy(rows, nowMs).isUserOver(row, uses) || tenancy.over(row, uses).length > 0;
 }
 
 class Search {
@@ -63,12 +86,13 @@ class Search {
     this.#out = this.#rows.runs
       .filter((run) => (run.stopping ? !claimed.includes(run.run) : this.#isNear(run)))
       .filter((run) => this.#answers(run));
-    const waits = this.#out.length > 0 && this.#short() === null;
+    const waits = this.#out.length > 0 && !this.#isOver() && this.#short() === null;
     this.#out = [];
     return waits;
   }
 
   find(): Claim | null {
+    if (!this.#ease()) return null;
     for (let short = this.#short(); short !== null; short = this.#short()) {
       const offer = this.#bestOffer(short);
       if (!offer) return null;
@@ -77,7 +101,7 @@ class Search {
     for (const run of this.#out.toSorted((a, b) => this.#compareSparing(a, b))) {
       const all = this.#out;
       this.#out = all.filter((other) => other !== run);
-      if (this.#short() !== null) this.#out = all;
+      if (this.#isOver() || this.#short() !== null) this.#out = all;
     }
     const placed = placeJob(this.#boxes(), this.#row, this.#rows.policy);
     if (!placed) return null;
@@ -86,6 +110,36 @@ class Search {
       .toSorted((a, b) => (a.run < b.run ? -1 : 1))
       .map((run) => ({ job: run.job, run: run.run, right: this.#right(run, run)! }));
     return { exclusive, tasks, port, uses, victims };
+  }
+
+  /** With the victims gone. */
+  #tenancy(): ReferenceTenancy {
+    const runs = this.#rows.runs.filter((run) => !this.#out.includes(run));
+    return new ReferenceTenancy({ ...this.#rows, runs }, this.#nowMs);
+  }
+
+  #isOver(): boolean {
+    return this.#tenancy().over(this.#row, leastUses(this.#row.demand)).length > 0;
+  }
+
+  /** Where ceilings are in the way: victims below the lowest of them, in their order, until none is. */
+  #ease(): boolean {
+    const ask = leastUses(this.#row.demand);
+    const below = this.#tenancy().over(this.#row, ask)[0]?.path;
+    for (
+      let over = this.#tenancy().over(this.#row, ask);
+      over.length > 0;
+      over = this.#tenancy().over(this.#row, ask)
+    ) {
+      const [next] = this.#rows.runs
+        .filter((run) => !this.#out.includes(run) && this.#mayStop(run))
+        .filter((run) => projectCovers(below!, this.#jobOf(run).project))
+        .filter((run) => over.some(({ key }) => run.uses[key] !== undefined))
+        .sort((a, b) => this.#compareVictims(a, b));
+      if (!next) return false;
+      this.#out = [...this.#out, next];
+    }
+    return true;
   }
 
   #boxes(without: readonly LiveRun[] = []): Box[] {

@@ -61,17 +61,28 @@ export class ReferenceTenancy {
 
   /** Whether use and ask together are above a ceiling anywhere. */
   isOver(row: JobRow, uses: Uses): boolean {
-    return this.#paths(row.project).some((path) => {
-      const quota = this.#quota(path);
-      return Object.entries(uses).some(([key, amount]) => {
-        const ceiling = this.#amount(quota?.ceiling, key);
-        const own = this.#amount(quota?.userCeiling, key);
-        return (
-          (ceiling !== null && this.use(path, key) + amount > ceiling) ||
-          (own !== null && this.use(path, key, row.user) + amount > own)
-        );
-      });
-    });
+    return this.isUserOver(row, uses) || this.over(row, uses).length > 0;
+  }
+
+  isUserOver(row: JobRow, uses: Uses): boolean {
+    return this.#paths(row.project).some((path) =>
+      Object.entries(uses).some(([key, amount]) => {
+        const own = this.#amount(this.#quota(path)?.userCeiling, key);
+        return own !== null && this.use(path, key, row.user) + amount > own;
+      }),
+    );
+  }
+
+  /** Ceilings of projects that are in the way, from the job's own upwards. */
+  over(row: JobRow, uses: Uses): { readonly path: string; readonly key: string }[] {
+    return this.#paths(row.project)
+      .toReversed()
+      .flatMap((path) =>
+        Object.entries(uses).flatMap(([key, amount]) => {
+          const ceiling = this.#amount(this.#quota(path)?.ceiling, key);
+          return ceiling !== null && this.use(path, key) + amount > ceiling ? [{ path, key }] : [];
+        }),
+      );
   }
 
   use(path: string, key: string, user?: string): number {

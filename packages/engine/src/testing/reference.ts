@@ -11,7 +11,7 @@ import {
 } from '@muster/model';
 import { baseOf, settle, withClaim, withRun } from './reference-claims.ts';
 import { boxesOf, type JobRow, placeJob, type Unit } from './reference-place.ts';
-import { hasVictims, preemptFor } from './reference-preempt.ts';
+import { hasVictims, isClaimOver, isCooling, preemptFor } from './reference-preempt.ts';
 import { ReferenceTenancy } from './reference-tenancy.ts';
 
 /** A unit without what only the store needs. */
@@ -28,14 +28,16 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
   let world = rows;
   const fresh = new Set<RunId>();
   const failedShapes = new Set<string>();
-  /** Lanes that may look for victims: they did not fit as the walk began, and there were victims then. */
+  /** Lanes that may look for victims: they did not fit or were over a ceiling as the walk began, and there were victims then. */
   const wanting = new Set<string>();
   const shapeOf = (row: JobRow): string => canonicalJson(row.demand);
   const laneOf = (row: JobRow): string => canonicalJson([row.project, row.user, row.demand]);
-  let line = waiting().filter((row) => !tenancy.isOver(row, leastUses(row.demand)));
+  let line = waiting();
   while (line.length > 0) {
     const row = tenancy.next(line);
-    if (tryJob(row)) line = line.filter((other) => other !== row);
+    // One that is cooling would not look for victims, and steps aside for the next.
+    const aside = wanting.has(laneOf(row)) && isCooling(rows, row, nowMs);
+    if (tryJob(row) || aside) line = line.filter((other) => other !== row);
     else line = line.filter((other) => laneOf(other) !== laneOf(row));
   }
   return [...rows.jobs.toSorted(byId).flatMap((row) => settle(rows, row)), ...starts, ...preempts];
@@ -46,20 +48,24 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
     const queued = rows.jobs.filter(
       ({ state }) => state.state === 'queued' && state.notBeforeMs <= nowMs && state.claim === null,
     );
-    return queued.filter((row) => {
-      const lane = queued.filter((other) => laneOf(other) === laneOf(row));
-      const fits = placeJob(boxes, row, rows.policy) !== null;
-      if (fits) return true;
-      failedShapes.add(shapeOf(row));
-      if (lane.some((other) => hasVictims(rows, other, nowMs))) wanting.add(laneOf(row));
-      return wanting.has(laneOf(row));
-    });
+    const isOver = (row: JobRow): boolean => tenancy.isOver(row, leastUses(row.demand));
+    const inLine: JobRow[] = [];
+    for (const lane of Map.groupBy(queued, laneOf).values()) {
+      // What is said of one is said of all, but for the nodes that each had better avoid.
+      const fits = lane.filter((row) => placeJob(boxes, row, rows.policy) !== null);
+      for (const row of lane) if (!fits.includes(row)) failedShapes.add(shapeOf(row));
+      const without = lane.filter((row) => isOver(row) || !fits.includes(row));
+      if (without.length > 0 && lane.some((row) => hasVictims(rows, row, nowMs)))
+        wanting.add(laneOf(lane[0]!));
+      inLine.push(...lane.filter((row) => !without.includes(row) || wanting.has(laneOf(row))));
+    }
+    return inLine;
   }
 
   function tryJob(row: JobRow): boolean {
-    if (tenancy.isOver(row, leastUses(row.demand))) return false;
     const boxes = boxesOf(world);
-    const fits = !failedShapes.has(shapeOf(row)) && placeJob(boxes, row, rows.policy) !== null;
+    const isOver = tenancy.isOver(row, leastUses(row.demand));
+    const fits = !isOver && !failedShapes.has(shapeOf(row)) && placeJob(boxes, row, rows.policy) !== null;
     // An alternative that would be over a ceiling is passed over.
     const within = (uses: Uses): boolean => !tenancy.isOver(row, uses);
     const placed = fits ? placeJob(boxes, row, rows.policy, within) : null;
@@ -71,10 +77,10 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
       tenancy.start(row, placed.unit.uses);
       return true;
     }
-    failedShapes.add(shapeOf(row));
+    if (!isOver) failedShapes.add(shapeOf(row));
     if (!wanting.has(laneOf(row))) return false;
     const claim = preemptFor(world, row, nowMs, fresh);
-    if (!claim || claim.victims.length === 0 || tenancy.isOver(row, claim.uses)) return false;
+    if (!claim || claim.victims.length === 0 || isClaimOver(world, row, claim, nowMs)) return false;
     preempts.push({ kind: 'preempt', ...baseOf(row), claim });
     world = withClaim(world, row, claim);
     tenancy.start(row, claim.uses);
