@@ -296,13 +296,29 @@ export class Attempt {
       }
       const position = this.#take(group, slot, this.#foundFit!, tasks);
       if (this.#own === null && tasks === 1 && this.#ground.avoid.size === 0)
-        fleet.latest.set(fits, this.#foundFit!, slot, position, needsPort, fleet.changes.count);
+        this.#remember(fits, slot, position, needsPort);
       left -= tasks;
       if (once) break;
       // Nodes without a free port are out for rank 0 only; they may hold more than the first one did.
       if (needsPort) tasks = tasksMax;
     }
     return wanted - left;
+  }
+
+  /** A job that is nothing but the task that was placed last goes beside it, if that is its place. */
+  runAgain(): boolean {
+    const { fits, needsPort } = this.#fleet.latest;
+    if (!this.#sameAgain(fits!, 1, needsPort)) return false;
+    const { slot } = this.#fleet.latest;
+    const position = this.#take(0, slot, this.#foundFit!, 1);
+    this.#remember(fits!, slot, position, needsPort);
+    return true;
+  }
+
+  #remember(fits: readonly ClassFit[], slot: number, position: number, needsPort: boolean): void {
+    const { latest, changes } = this.#fleet;
+    const shape = isOneTask(this.#shape) ? this.#shape : null;
+    latest.set(shape, fits, this.#foundFit!, slot, position, needsPort, changes.count);
   }
 
   /**
@@ -441,6 +457,13 @@ export class Attempt {
     takePort(fleet.ports[slot]!, this.placement.port);
     return position;
   }
+}
+
+/** Whether every job of the shape is one task that may go anywhere, and one alternative is all it has. */
+function isOneTask({ ranked, groups, demand, nodePreferences }: Shape): boolean {
+  if (ranked.length !== 1 || groups.length !== 1 || nodePreferences.length > 0) return false;
+  const { tasks, topology, near } = groups[0]!.demand;
+  return tasks === 1 && topology === null && near === null && demand.topology === null;
 }
 
 const anywhere = (): boolean => true;

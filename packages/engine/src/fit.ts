@@ -21,8 +21,10 @@ const wholeFleet: Ground = { region: root, packLevel: -1, near: -1, avoid: anyNo
 /** Orders of groups tried for one combination of alternatives. */
 const maxOrders = 8;
 
-/** Whether the job may have a place that was found; the next alternative is tried when not. */
-export type Allows = (placement: Placement) => boolean;
+/** Says whether the job may have a place that was found; the next alternative is tried when not. */
+export interface Allows {
+  allows(placement: Placement): boolean;
+}
 
 /** A place for every task, now taken in the fleet; or null, with the fleet as it was. */
 export function place(
@@ -36,8 +38,17 @@ export function place(
     for (const node of avoid) if (fleet.slots.has(node)) slots.add(fleet.slotOf(node));
     const away = slots.size > 0 ? placeAround(fleet, shape, slots, allows) : null;
     if (away) return away;
+  } else if (fleet.latest.shape === shape && !fleet.mix.isMixed) {
+    const attempt = new Attempt(fleet, shape, wholeFleet);
+    if (attempt.runAgain()) return ifAllowed(fleet, attempt.placement, allows);
   }
   return placeAround(fleet, shape, anyNode, allows);
+}
+
+function ifAllowed(fleet: Fleet, placement: Placement, allows: Allows | null): Placement | null {
+  if (allows === null || allows.allows(placement)) return placement;
+  undo(fleet, placement);
+  return null;
 }
 
 function placeAround(
@@ -49,9 +60,7 @@ function placeAround(
   const { ranked } = shape;
   if (ranked.length === 1) {
     const placement = placeCombination(fleet, shape, avoid, ranked[0]!.combination);
-    if (placement === null || allows === null || allows(placement)) return placement;
-    undo(fleet, placement);
-    return null;
+    return placement && ifAllowed(fleet, placement, allows);
   }
   let best: Ranked | null = null;
   let bestCost = Number.POSITIVE_INFINITY;
@@ -61,7 +70,7 @@ function placeAround(
     const placement = placeCombination(fleet, shape, avoid, next.combination);
     if (!placement) continue;
     const cost = costOf(fleet, shape, placement);
-    const allowed = allows === null || allows(placement);
+    const allowed = allows === null || allows.allows(placement);
     undo(fleet, placement);
     if (!allowed || cost > bestCost || (cost === bestCost && next.index > best!.index)) continue;
     best = next;

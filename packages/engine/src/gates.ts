@@ -13,14 +13,17 @@ export function overAt(project: Project, user: string, ask: Ask): Project | null
 }
 
 function exceeds(at: Project, user: string, { keys, amounts }: Ask): boolean {
-  const userUse = at.userUse?.get(user);
-  for (let i = 0; i < keys.length; i++) {
-    const key = keys[i]!;
-    const amount = amounts[i]!;
-    const ceiling = at.ceiling[key] ?? none;
+  const { limitList } = at;
+  for (let i = 0; i < limitList.length; i += 3) {
+    const key = limitList[i]!;
+    let j = 0;
+    while (j < keys.length && keys[j] !== key) j++;
+    if (j === keys.length) continue;
+    const amount = amounts[j]!;
+    const ceiling = limitList[i + 1]!;
     if (ceiling !== none && (at.use[key] ?? 0) + amount > ceiling) return true;
-    const own = at.userCeiling[key] ?? none;
-    if (own !== none && (userUse?.[key] ?? 0) + amount > own) return true;
+    const own = limitList[i + 2]!;
+    if (own !== none && (at.userUse?.get(user)?.[key] ?? 0) + amount > own) return true;
   }
   return false;
 }

@@ -1,8 +1,11 @@
 // The node that a single task last went to: jobs that ask the same and come one after the other fill one node after the other,
 // so that the search for the tightest node is mostly for the one just found. See `Attempt` for when that holds.
 import type { ClassFit } from './match.ts';
+import type { Shape } from './shape.ts';
 
 export class Latest {
+  /** The shape, where every job of it is one such task and nothing else. */
+  shape: Shape | null = null;
   /** Among which classes it was looked for, and whether it had to have a port. */
   fits: readonly ClassFit[] | null = null;
   needsPort = false;
@@ -14,6 +17,7 @@ export class Latest {
   changes = -1;
 
   set(
+    shape: Shape | null,
     fits: readonly ClassFit[],
     fit: ClassFit,
     slot: number,
@@ -21,6 +25,7 @@ export class Latest {
     needsPort: boolean,
     changes: number,
   ): void {
+    this.shape = shape;
     this.fits = fits;
     this.fit = fit;
     this.slot = slot;

@@ -19,6 +19,7 @@ import {
   type PlanUnit,
   runId,
   type TaskPlacement,
+  type Uses,
 } from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import { allOver, allOverAny, isUserOver, overAt } from './gates.ts';
@@ -33,7 +34,7 @@ import { QuotaRights, TierBook } from './rights.ts';
 import { preemptUnits, settleClaims } from './settle.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
-import { hashPlaces } from './state-hash.ts';
+import { hashTasks, hashUses } from './state-hash.ts';
 import { fitsNow, whyNot } from './verdict.ts';
 import { engineVersion } from './version.ts';
 import { never } from './victims.ts';
@@ -42,11 +43,9 @@ export function decide(state: State, nowMs: number): Plan {
   bringUp(state, nowMs);
   const settled = settleClaims(state);
   const pass = walk(state, () => false, -1, true);
-  const units = [
-    ...settled,
-    ...pass.placed.map((placed) => makeUnit(state, placed)),
-    ...preemptUnits(state, pass.preemptions),
-  ];
+  const units = settled;
+  for (let i = 0; i < pass.placed.length; i++) units.push(makeUnit(state, pass.placed[i]!));
+  for (const unit of preemptUnits(state, pass.preemptions)) units.push(unit);
   undoPass(state, pass);
   state.againMs = Math.min(state.againMs, pass.preemptions.againMs);
   state.vain.until(pass.preemptions.againMs);
@@ -329,11 +328,11 @@ function nextSecond(ms: number): number {
   return Math.ceil(ms / 1000) * 1000;
 }
 
-function makeUnit(state: State, { job, placement, uses }: Placed): PlanUnit {
-  const { jobs, queue, fleets, projects } = state;
+function makeUnit(state: State, { job, shape, placement, uses }: Placed): PlanUnit {
+  const { jobs, fleets, projects } = state;
   const id = jobs.ids[job]!;
   const attempt = jobs.attempt[job]!;
-  const { demand } = queue.entryOf(job).lane.shape;
+  const { demand } = shape;
   return {
     kind: 'start',
     job: id,
@@ -388,23 +387,46 @@ function generations(fleet: Fleet, { from, to }: Placement): readonly (readonly 
   return nodes.sort((a, b) => compareText(a[0], b[0]));
 }
 
+/** Its nodes are in its tasks; their generations are hashed beside them, in the order of their ids. */
 function hashUnit(hasher: Hasher, unit: PlanUnit): void {
   hasher.text(unit.kind).text(unit.job).number(unit.attempt).number(unit.jobVersion);
   if (unit.kind === 'release') {
     hasher.text(unit.reason.code);
     return;
   }
-  hashPlaces(hasher, unit.kind === 'start' ? unit : unit.claim);
-  const victims = unit.kind === 'preempt' ? unit.claim.victims : [];
-  for (const { run, right } of victims) hasher.text(run).text(right);
-  hasher.number(unit.nodeGenerations.length);
-  for (const [node, generation] of unit.nodeGenerations) hasher.text(node).number(generation);
+  if (unit.kind === 'start') hashTasks(hasher, unit);
+  else {
+    hashTasks(hasher, unit.claim);
+    for (const { run, right } of unit.claim.victims) hasher.text(run).text(right);
+  }
+  const { nodeGenerations } = unit;
+  hasher.number(nodeGenerations.length);
+  for (let i = 0; i < nodeGenerations.length; i++) hasher.number(nodeGenerations[i]![1]);
+}
+
+/** Very many units of one plan use the same: what they use is a hash of its own, made once for as long as it is the same. */
+function hashUnits(hasher: Hasher, units: readonly PlanUnit[]): void {
+  let last: Uses | null = null;
+  let [a, b] = [0, 0];
+  for (let i = 0; i < units.length; i++) {
+    const unit = units[i]!;
+    hashUnit(hasher, unit);
+    if (unit.kind === 'release') continue;
+    const { uses } = unit.kind === 'start' ? unit : unit.claim;
+    if (uses !== last) {
+      const own = new Hasher();
+      hashUses(own, uses);
+      [a, b] = own.lanes();
+      last = uses;
+    }
+    hasher.number(a).number(b);
+  }
 }
 
 export function planHash(plan: Omit<Plan, 'hash'>): string {
   const hasher = new Hasher().number(plan.sequence).number(plan.nowMs).number(plan.policyVersion);
   hasher.text(plan.engineVersion).optional(plan.wakeAtMs).number(plan.units.length);
-  for (const unit of plan.units) hashUnit(hasher, unit);
+  hashUnits(hasher, plan.units);
   for (const { entry, verdict } of plan.verdicts) hasher.text(entry).text(JSON.stringify(verdict));
   return hasher.digest();
 }

@@ -1,12 +1,13 @@
 // One walk over the queue in the order of order.ts, placing what fits and is within its ceilings. What it places stays taken,
 // room and quota alike, until `undoPass`; a question walks the same way and stops where its job would stand.
 import { place } from './fit.ts';
+import type { Fleet } from './fleet.ts';
 import { overAt } from './gates.ts';
 import { giveBack, type Placement } from './ledger.ts';
 import { releasePort } from './ports.ts';
 import { Preemptions } from './preempt.ts';
 import type { Lane } from './queue.ts';
-import { type Ask, noAsk } from './resource-keys.ts';
+import { type Ask, noAsk, type ResourceKeys } from './resource-keys.ts';
 import { matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { type Head, Turns } from './turns.ts';
@@ -14,20 +15,61 @@ import { fitsNow } from './verdict.ts';
 
 export interface Placed {
   readonly job: number;
+  readonly shape: Shape;
   readonly placement: Placement;
   readonly uses: Ask;
 }
 
+/** What jobs of a head used each, and how many of them were placed. */
+export interface Taken {
+  readonly lane: Lane;
+  readonly uses: Ask;
+  times: number;
+}
+
 export interface Pass {
   readonly placed: Placed[];
+  /** The same by what they use of the quota of whom, so that it is given back in few steps. */
+  readonly taken: Taken[];
   readonly preemptions: Preemptions;
   /** Shapes of which a job did not fit; of those, the ones that did not before anything was placed. */
   readonly failed: Set<Shape>;
   readonly unfit: Set<Shape>;
+  readonly within: Within;
   /** Lanes of which a job would have been over a ceiling, with what it would have used: each alternative that had room. */
   readonly over: Map<Lane, readonly Ask[]>;
   /** Lanes that had no place or were over a ceiling as the walk began, and for which there were victims. */
   readonly wants: Map<Shape, Set<Lane>>;
+}
+
+/** Whether the places found for a job leave everybody within the ceilings; one for all jobs of a walk. */
+class Within {
+  /** What the job would use at the place that was asked about last. */
+  uses: Ask = noAsk;
+  /** What it would use where that is over a ceiling. */
+  over: Ask[] = [];
+  readonly #keys: ResourceKeys;
+  readonly #fleet: Fleet;
+  #lane: Lane | null = null;
+
+  constructor({ projects, fleets }: State) {
+    this.#keys = projects.keys;
+    this.#fleet = fleets.live;
+  }
+
+  of(lane: Lane): this {
+    this.#lane = lane;
+    if (this.over.length > 0) this.over = [];
+    return this;
+  }
+
+  allows(placement: Placement): boolean {
+    const { project, user } = this.#lane!;
+    this.uses = this.#keys.placed(this.#fleet, placement);
+    if (overAt(project, user, this.uses) === null) return true;
+    this.over.push(this.uses);
+    return false;
+  }
 }
 
 /** Says that the walk is over before this job is tried. */
@@ -41,9 +83,11 @@ export function walk(state: State, stop: Stop, exempt = -1, remembers = false): 
   const preemptions = new Preemptions(state, state.clockMs, exempt, remembers);
   const pass: Pass = {
     placed: [],
+    taken: [],
     preemptions,
     failed: new Set(),
     unfit: new Set(),
+    within: new Within(state),
     over: new Map(),
     wants: new Map(),
   };
@@ -109,32 +153,25 @@ export type Outcome = 'has' | 'aside' | 'out';
 
 function tryHead(state: State, pass: Pass, head: Head): Outcome {
   const { fleets, jobs, projects } = state;
-  const { lane } = head.entry;
+  const { lane } = head;
   const { shape, project, user } = lane;
-  const mayPreempt = pass.wants.get(shape)?.has(lane) === true;
-  if (overAt(project, user, shape.ask) !== null) {
+  if (overAt(project, user, head.ask) !== null) {
+    const mayPreempt = pass.wants.get(shape)?.has(lane) === true;
     const outcome = mayPreempt ? pass.preemptions.try(head.job) : 'out';
-    if (outcome === 'out') pass.over.set(lane, [shape.ask]);
+    if (outcome === 'out') pass.over.set(lane, [head.ask]);
     return outcome;
   }
   matchShape(shape, fleets.live.classes);
   const avoid = jobs.avoid(head.job);
-  let uses = noAsk;
-  const over: Ask[] = [];
-  const allows = (found: Placement): boolean => {
-    uses = projects.keys.placed(fleets.live, found);
-    if (overAt(project, user, uses) === null) return true;
-    over.push(uses);
-    return false;
-  };
   const untouched = pass.placed.length === 0 && pass.preemptions.claims.length === 0;
   // What nodes a job avoids does not say whether it is in line: a shape alone was not asked about beforehand.
   const asked = avoid.length > 0 && untouched && !pass.failed.has(shape);
   const fits = asked ? fitsNow(fleets, shape) : !pass.failed.has(shape);
-  const placement = fits ? place(fleets.live, shape, avoid, allows) : null;
+  const within = pass.within.of(lane);
+  const placement = fits ? place(fleets.live, shape, avoid, within) : null;
   if (!placement) {
-    if (over.length > 0) {
-      pass.over.set(lane, over);
+    if (within.over.length > 0) {
+      pass.over.set(lane, within.over);
       return 'out';
     }
     if (!pass.failed.has(shape)) {
@@ -143,24 +180,29 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
     }
     return pass.wants.get(shape)?.has(lane) ? pass.preemptions.try(head.job) : 'out';
   }
-  // Of several alternatives the best is not the one that was asked about last.
-  if (shape.ranked.length > 1) uses = projects.keys.placed(fleets.live, placement);
+  // Of several alternatives the best is not always the one that was asked about last.
+  const uses = shape.ranked.length > 1 ? projects.keys.placed(fleets.live, placement) : within.uses;
   projects.take(project, user, uses, 1);
-  pass.placed.push({ job: head.job, placement, uses });
+  const { taken } = head;
+  if (taken?.uses === uses) taken.times++;
+  else {
+    head.taken = { lane, uses, times: 1 };
+    pass.taken.push(head.taken);
+  }
+  pass.placed.push({ job: head.job, shape, placement, uses });
   pass.preemptions.placed(head.job, placement, uses);
   return 'has';
 }
 
 export function undoPass(state: State, pass: Pass): void {
-  const { queue, projects, fleets } = state;
+  const { projects, fleets } = state;
   pass.preemptions.undo();
-  const { placed } = pass;
+  const { placed, taken } = pass;
   if (placed.length === 0) return;
+  for (const { lane, uses, times } of taken) projects.take(lane.project, lane.user, uses, -times);
   for (let i = placed.length - 1; i >= 0; i--) {
-    const { job, placement, uses } = placed[i]!;
-    const { project, user } = queue.entryOf(job).lane;
-    projects.take(project, user, uses, -1);
-    releasePort(fleets.live.ports[placement.portSlot]!, placement.port);
+    const { portSlot, port } = placed[i]!.placement;
+    releasePort(fleets.live.ports[portSlot]!, port);
   }
   giveBack(fleets.live, placed[0]!.placement.from);
 }

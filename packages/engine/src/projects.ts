@@ -45,8 +45,12 @@ export class Project {
   readonly ceiling: number[] = [];
   readonly userCeiling: number[] = [];
   limits = false;
-  /** Its place among the children of its parent, by path; -1 before `Projects.number` was asked. */
+  /** The same, of keys that have one: key, ceiling, ceiling of each user, and so on; read for every job that is considered. */
+  readonly limitList: number[] = [];
+  /** Its place among the children of its parent, by path; see `Projects.numberChildren`. */
   order = -1;
+  /** How many children have such a number. */
+  numbered = 0;
   /** What each user uses in the subtree; kept only where users have a ceiling. */
   userUse: Map<string, number[]> | null = null;
   /** Past use of its own runs, by key. */
@@ -112,11 +116,12 @@ export class Projects {
     return this.#counted;
   }
 
-  /** Sees to it that the project and its siblings have numbers; their order among themselves never changes. */
-  number(project: Project): void {
-    if (project.order >= 0 || project.parent === null) return;
-    const siblings = project.parent.children.toSorted((a, b) => compareText(a.path, b.path));
-    for (const [i, sibling] of siblings.entries()) sibling.order = i;
+  /** Gives the children of a project numbers in the order of their paths, once for as long as none is added. */
+  numberChildren(project: Project): void {
+    if (project.numbered === project.children.length) return;
+    project.numbered = project.children.length;
+    const children = project.children.toSorted((a, b) => compareText(a.path, b.path));
+    for (const [i, child] of children.entries()) child.order = i;
   }
 
   /** A node counts while it is ready and not draining. */
@@ -130,31 +135,21 @@ export class Projects {
     this.stale = true;
   }
 
-  /** Adds to (1) or takes from (-1) what the project and all above it use; a plan does so too, and undoes it. */
-  take(project: Project, user: string, ask: Ask, sign: 1 | -1): void {
-    const { keys, amounts } = ask;
-    for (let i = 0; i < keys.length; i++) {
-      const key = keys[i]!;
-      const amount = sign * amounts[i]!;
-      project.ownUse[key] = (project.ownUse[key] ?? 0) + amount;
-      for (let at: Project | null = project; at !== null; at = at.parent) {
-        at.use[key] = (at.use[key] ?? 0) + amount;
-        if (at.userUse !== null) addTo(at.userUse, user, key, amount);
-      }
+  /** Adds so many times to what the project and all above it use, or takes it away (below 0); a plan does so too, and undoes it. */
+  take(project: Project, user: string, ask: Ask, times: number): void {
+    addUse(project.ownUse, ask, times);
+    for (let at: Project | null = project; at !== null; at = at.parent) {
+      addUse(at.use, ask, times);
+      if (at.userUse !== null) addTo(at.userUse, user, ask, times);
     }
   }
 
   /** A claim counts as use for everybody who asks what may be used, and never becomes past use. */
   keep(project: Project, user: string, ask: Ask, sign: 1 | -1): void {
-    const { keys, amounts } = ask;
-    for (let i = 0; i < keys.length; i++) {
-      const key = keys[i]!;
-      const amount = sign * amounts[i]!;
-      project.ownKept[key] = (project.ownKept[key] ?? 0) + amount;
-      for (let at: Project | null = project; at !== null; at = at.parent) {
-        at.use[key] = (at.use[key] ?? 0) + amount;
-        if (at.userUse !== null) addTo(at.userUse, user, key, amount);
-      }
+    addUse(project.ownKept, ask, sign);
+    for (let at: Project | null = project; at !== null; at = at.parent) {
+      addUse(at.use, ask, sign);
+      if (at.userUse !== null) addTo(at.userUse, user, ask, sign);
     }
   }
 
@@ -213,6 +208,7 @@ export class Projects {
     if (!this.stale) return false;
     this.stale = false;
     let moved = false;
+    for (const project of this.all) project.limitList.length = 0;
     for (let key = 0; key < this.keys.texts.length; key++) {
       const text = this.keys.texts[key]!;
       const healthy = this.healthy[key] ?? 0;
@@ -221,6 +217,7 @@ export class Projects {
         const userCeiling = amountOf(project.quota?.userCeiling, text, healthy);
         moved ||= (project.ceiling[key] ?? none) !== ceiling;
         moved ||= (project.userCeiling[key] ?? none) !== userCeiling;
+        if (ceiling !== none || userCeiling !== none) project.limitList.push(key, ceiling, userCeiling);
         project.ceiling[key] = ceiling;
         project.userCeiling[key] = userCeiling;
       }
@@ -257,8 +254,7 @@ export class Projects {
         Object.keys(project.quota?.userCeiling ?? {}).length > 0 ? new Map<string, number[]>() : null;
     for (const { project, user, ask } of runs)
       for (let at: Project | null = project; at !== null; at = at.parent)
-        if (at.userUse !== null)
-          for (let i = 0; i < ask.keys.length; i++) addTo(at.userUse, user, ask.keys[i]!, ask.amounts[i]!);
+        if (at.userUse !== null) addTo(at.userUse, user, ask, 1);
   }
 
   /** With the same numbers: parents come before their children in `all`, so that asking in that order makes them alike. */
@@ -333,6 +329,7 @@ const columns = [
   'userCeiling',
   'ownKept',
   'leaving',
+  'limitList',
 ] as const;
 
 /** Where the guarantees of siblings add up to more than their parent's, all are scaled down in proportion. */
@@ -357,11 +354,18 @@ function hasAny(amounts: Amounts): boolean {
   return false;
 }
 
-function addTo(userUse: Map<string, number[]>, user: string, key: number, amount: number): void {
+function addUse(use: number[], { keys, amounts }: Ask, times: number): void {
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i]!;
+    use[key] = (use[key] ?? 0) + times * amounts[i]!;
+  }
+}
+
+function addTo(userUse: Map<string, number[]>, user: string, ask: Ask, times: number): void {
   let use = userUse.get(user);
   if (!use) {
     use = [];
     userUse.set(user, use);
   }
-  use[key] = (use[key] ?? 0) + amount;
+  addUse(use, ask, times);
 }

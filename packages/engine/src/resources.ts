@@ -12,12 +12,17 @@ export class Resources {
   readonly levels: readonly number[];
   /** By resource, then by domain. */
   #used: Float64Array[];
+  /** What domains have, by resource and domain: infinite where there is no limit, below 0 where it was not looked up yet. */
+  #limits: Float64Array[];
+  /** The generation of the tree that these are of. */
+  #madeFor = -1;
 
   constructor(list: readonly DomainResource[], tree: Tree) {
     this.list = list;
     this.#tree = tree;
     this.levels = list.map(({ level }) => tree.levelNamed(level));
     this.#used = list.map(() => new Float64Array(16));
+    this.#limits = [];
   }
 
   copy(tree: Tree): Resources {
@@ -41,10 +46,7 @@ export class Resources {
 
   /** What is left in a domain of the resource's level; infinite where there is no limit. */
   left(resource: number, domain: number): number {
-    const capacity = this.capacity(resource, domain);
-    return capacity === null
-      ? Number.POSITIVE_INFINITY
-      : Math.max(0, capacity - (this.#used[resource]![domain] ?? 0));
+    return Math.max(0, this.#limit(resource, domain) - (this.#used[resource]![domain] ?? 0));
   }
 
   /** The node's domain of the resource's level when more is used there than it has; else -1. */
@@ -52,16 +54,24 @@ export class Resources {
     const level = this.levels[resource]!;
     if (level < 0) return -1;
     const domain = this.#tree.at(slot, level);
-    const capacity = this.capacity(resource, domain);
-    return capacity !== null && (this.#used[resource]![domain] ?? 0) > capacity ? domain : -1;
+    return (this.#used[resource]![domain] ?? 0) > this.#limit(resource, domain) ? domain : -1;
   }
 
-  capacity(resource: number, domain: number): number | null {
+  #limit(resource: number, domain: number): number {
+    if (this.#madeFor !== this.#tree.generation) {
+      this.#madeFor = this.#tree.generation;
+      this.#limits = this.list.map(() => new Float64Array(this.#tree.size).fill(-1));
+    }
+    const limits = this.#limits[resource]!;
+    if (limits[domain]! < 0) limits[domain] = this.#capacity(resource, domain);
+    return limits[domain]!;
+  }
+
+  #capacity(resource: number, domain: number): number {
     const { capacity } = this.list[resource]!;
     const name = this.#tree.names[domain]!;
-    if (name === '') return null;
-    const amount = own(capacity, name) ?? own(capacity, 'default');
-    return amount === undefined ? null : amount * wholeDevice;
+    const amount = name === '' ? undefined : (own(capacity, name) ?? own(capacity, 'default'));
+    return amount === undefined ? Number.POSITIVE_INFINITY : amount * wholeDevice;
   }
 
   /** How many tasks that need so much of each resource the domains above a node still hold. */

@@ -14,6 +14,11 @@ const offsetBits = 9;
 const offsetMask = (1 << offsetBits) - 1;
 const firstCapacity = 4;
 
+/** The place of a position in its chunk. */
+export function offsetIn(position: number): number {
+  return position & offsetMask;
+}
+
 export class SortedInts {
   size = 0;
   readonly #compare: Compare;
@@ -60,6 +65,15 @@ export class SortedInts {
 
   at(position: number): number {
     return this.#chunks[position >>> offsetBits]![position & offsetMask]!;
+  }
+
+  /** The items that stand together with that of a position, to be read in order from `offsetIn` to before `endOf`. */
+  chunkOf(position: number): Int32Array {
+    return this.#chunks[position >>> offsetBits]!;
+  }
+
+  endOf(position: number): number {
+    return this.#lengths[position >>> offsetBits]!;
   }
 
   /** How many items stand before a position. */

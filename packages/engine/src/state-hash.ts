@@ -36,12 +36,16 @@ function hashRun(run: LiveRun): Hasher {
   return hasher;
 }
 
-export function hashPlaces(hasher: Hasher, { exclusive, port, tasks, uses }: Places): void {
+export function hashPlaces(hasher: Hasher, places: Places): void {
+  hashUses(hasher, places.uses);
+  hashTasks(hasher, places);
+}
+
+export function hashTasks(hasher: Hasher, { exclusive, port, tasks }: Omit<Places, 'uses'>): void {
   hasher
     .number(exclusive ? 1 : 0)
     .number(port)
     .number(tasks.length);
-  hashUses(hasher, uses);
   for (const { rank, group, node, cpuMilli, memoryMib, devices, deviceMilli } of tasks) {
     hasher.number(rank).number(group).text(node).number(cpuMilli).number(memoryMib).number(devices.length);
     hasher.number(deviceMilli);
@@ -50,7 +54,7 @@ export function hashPlaces(hasher: Hasher, { exclusive, port, tasks, uses }: Pla
 }
 
 /** Keys in the order of their texts, in which the engine makes them and a database need not keep them. */
-function hashUses(hasher: Hasher, uses: Uses): void {
+export function hashUses(hasher: Hasher, uses: Uses): void {
   const keys = Object.keys(uses);
   for (let i = 1; i < keys.length; i++) if (keys[i]! < keys[i - 1]!) keys.sort();
   for (const key of keys) hasher.text(key).number(uses[key]!);

@@ -2,37 +2,46 @@
 // tournament over the project tree: every project keeps its children in a heap by the job each would send next, so that a
 // job placed or dropped costs the length of its path and not the number of projects. Of a lane only the first entry
 // is taken up; the next one comes up when that was reached.
+import type { Taken } from './pass.ts';
 import type { Project, Projects } from './projects.ts';
 import type { Entry, Lane, Queue } from './queue.ts';
+import type { Ask } from './resource-keys.ts';
 import { shareOf, staysWithin } from './shares.ts';
+import { offsetIn } from './sorted-ints.ts';
+import { beyond, nothing, Standings, within } from './standings.ts';
 
 /** An entry that the walk has taken up; its starved jobs are another head. */
 export interface Head {
   readonly entry: Entry;
+  /** Its lane, and what a job of it is sure to use. */
+  readonly lane: Lane;
+  readonly ask: Ask;
   readonly starved: boolean;
   /** Position of its first job that is not placed, and that job; -1 when none is left. */
   position: number;
   job: number;
+  /** The jobs that stand together with it, where it stands among them, and where they end: read very often, one by one. */
+  chunk: Int32Array;
+  at: number;
+  end: number;
   /** Position, in the lane's list, of the entry to take up after this one is reached; -1 when there is none. */
   next: number;
   /** Where it stands in the tournament; null before it does, and for starved ones. */
   side: Side | null;
+  /** What its jobs took last; kept here by the walk. */
+  taken: Taken | null;
 }
 
 /** A project in the tournament of one rank, or a project's own jobs beside its children. */
 interface Side {
+  readonly id: number;
   readonly project: Project;
   readonly own: boolean;
   readonly parent: Side | null;
-  /** A side has heads or sides below it, never both. */
+  /** A side has heads or sides below it, never both. Of those there are only the numbers here; see `Standings`. */
   readonly heads: Head[];
-  readonly sides: Side[];
-  /** Its place among its siblings. */
-  index: number;
+  readonly sides: number[];
   next: Head | null;
-  /** 0 when it stays within its guarantee with that job, 1 when not, 2 when it has nothing to send. */
-  standing: 0 | 1 | 2;
-  share: number;
 }
 
 export class Turns {
@@ -43,6 +52,8 @@ export class Turns {
   readonly #out = new Set<Lane>();
   #root: Side | null = null;
   #rank = 0;
+  #standings = new Standings();
+  #all: Side[] = [];
   #sides = new Map<Project, Side>();
   #owns = new Map<Project, Side>();
 
@@ -66,27 +77,25 @@ export class Turns {
 
   /** The job whose turn it was is placed, and its use is counted already; or it steps aside for the next of its lane. */
   passed(head: Head): void {
-    const { entry, starved, next } = head;
-    const jobs = starved ? entry.starved! : entry.jobs;
-    head.position = jobs.next(head.position);
-    head.job = head.position < 0 ? -1 : jobs.at(head.position);
+    const { lane, starved, next } = head;
+    advance(head);
     head.next = -1;
     if (starved) {
       if (head.position < 0) pop(this.#starved, this.#beforeStarved);
       else down(this.#starved, 0, this.#beforeStarved);
-      this.#takeUp(entry.lane, next, true);
+      this.#takeUp(lane, next, true);
       return;
     }
     const side = head.side!;
     if (head.position < 0) pop(side.heads, this.#before);
     else if (side.heads.length > 1) down(side.heads, 0, this.#before);
-    if (next >= 0) this.#takeUp(entry.lane, next, false);
+    if (next >= 0) this.#takeUp(lane, next, false);
     this.#refresh(side);
   }
 
   /** Nothing more of this lane can start: all of it leaves the line. */
   dropped(head: Head): void {
-    this.#out.add(head.entry.lane);
+    this.#out.add(head.lane);
     if (head.side !== null) this.#refresh(head.side);
   }
 
@@ -96,8 +105,20 @@ export class Turns {
     const entry = this.#queue.entries[list.at(at)]!;
     const jobs = starved ? entry.starved! : entry.jobs;
     const position = jobs.first();
-    const next = list.next(at);
-    const head: Head = { entry, starved, position, job: jobs.at(position), next, side: null };
+    const head: Head = {
+      entry,
+      lane,
+      ask: lane.shape.ask,
+      starved,
+      position,
+      job: jobs.at(position),
+      chunk: jobs.chunkOf(position),
+      at: offsetIn(position),
+      end: jobs.endOf(position),
+      next: list.next(at),
+      side: null,
+      taken: null,
+    };
     if (starved) push(this.#starved, head, this.#beforeStarved);
     else if (this.#root !== null && entry.rank === this.#rank) {
       head.side = this.#sideOf(lane.project);
@@ -117,12 +138,14 @@ export class Turns {
     const heads = this.#ranks.get(rank)!;
     this.#ranks.delete(rank);
     this.#rank = rank;
+    this.#standings = new Standings();
+    this.#all = [];
     this.#sides = new Map();
     this.#owns = new Map();
-    this.#root = makeSide(this.#projects, this.#projects.root, false, null);
+    this.#root = this.#makeSide(this.#projects.root, false, null);
     this.#sides.set(this.#projects.root, this.#root);
     for (const head of heads) {
-      head.side = this.#sideOf(head.entry.lane.project);
+      head.side = this.#sideOf(head.lane.project);
       head.side.heads.push(head);
     }
     this.#settle(this.#root);
@@ -134,7 +157,7 @@ export class Turns {
     if (project.children.length === 0) return this.#treeSide(project);
     let own = this.#owns.get(project);
     if (!own) {
-      own = makeSide(this.#projects, project, true, this.#treeSide(project));
+      own = this.#makeSide(project, true, this.#treeSide(project));
       this.#owns.set(project, own);
     }
     return own;
@@ -143,7 +166,7 @@ export class Turns {
   #treeSide(project: Project): Side {
     let side = this.#sides.get(project);
     if (!side) {
-      side = makeSide(this.#projects, project, false, this.#treeSide(project.parent!));
+      side = this.#makeSide(project, false, this.#treeSide(project.parent!));
       this.#sides.set(project, side);
     }
     return side;
@@ -151,20 +174,22 @@ export class Turns {
 
   /** From the leaves up, once; from then on `#refresh` keeps it. */
   #settle(side: Side): void {
-    for (const below of side.sides) this.#settle(below);
+    for (const below of side.sides) this.#settle(this.#all[below]!);
     heapify(side.heads, this.#before);
-    for (let at = (side.sides.length >>> 1) - 1; at >= 0; at--) sink(side.sides, at);
+    for (let at = (side.sides.length >>> 1) - 1; at >= 0; at--) this.#standings.sink(side.sides, at);
     this.#rate(side);
   }
 
   /** What the side would send next, and what that makes it compare by. */
   #rate(side: Side): void {
     this.#clean(side.heads, this.#before);
-    side.next = side.heads.length > 0 ? side.heads[0]! : side.sides.length > 0 ? side.sides[0]!.next : null;
-    if (side.next === null) side.standing = 2;
+    const { heads, sides, project, own } = side;
+    side.next = heads.length > 0 ? heads[0]! : sides.length > 0 ? this.#all[sides[0]!]!.next : null;
+    const { standing, share } = this.#standings;
+    if (side.next === null) standing[side.id] = nothing;
     else if (side.parent !== null) {
-      side.standing = !side.own && staysWithin(side.project, side.next.entry.lane.shape.ask) ? 0 : 1;
-      side.share = shareOf(this.#projects, side.project, side.own);
+      standing[side.id] = !own && staysWithin(project, side.next.ask) ? within : beyond;
+      share[side.id] = shareOf(this.#projects, project, own);
     }
   }
 
@@ -174,16 +199,24 @@ export class Turns {
       this.#rate(side);
       if (side.parent === null) return;
       const siblings = side.parent.sides;
-      if (siblings.length > 1) {
-        rise(siblings, side.index);
-        sink(siblings, side.index);
-      }
+      if (siblings.length > 1) this.#standings.moved(siblings, side.id);
     }
+  }
+
+  #makeSide(project: Project, own: boolean, parent: Side | null): Side {
+    if (parent !== null) this.#projects.numberChildren(parent.project);
+    const id = this.#all.length;
+    const side: Side = { id, project, own, parent, heads: [], sides: [], next: null };
+    this.#all.push(side);
+    // By path a project's own jobs, which stand under its path, come before all its children.
+    this.#standings.add(id, own ? -1 : project.order, parent?.sides.length ?? 0);
+    parent?.sides.push(id);
+    return side;
   }
 
   #clean(heads: Head[], before: (a: Head, b: Head) => boolean): void {
     if (this.#out.size === 0) return;
-    while (heads.length > 0 && this.#out.has(heads[0]!.entry.lane)) pop(heads, before);
+    while (heads.length > 0 && this.#out.has(heads[0]!.lane)) pop(heads, before);
   }
 
   readonly #before = (a: Head, b: Head): boolean => this.#queue.compareInLine(a.job, b.job) < 0;
@@ -191,54 +224,23 @@ export class Turns {
   readonly #beforeStarved = (a: Head, b: Head): boolean => this.#queue.compareStarved(a.job, b.job) < 0;
 }
 
-function makeSide(projects: Projects, project: Project, own: boolean, parent: Side | null): Side {
-  projects.number(project);
-  const index = parent?.sides.length ?? 0;
-  const side: Side = { project, own, parent, heads: [], sides: [], index, next: null, standing: 2, share: 0 };
-  parent?.sides.push(side);
-  return side;
-}
-
-/** Sides with nothing to send come last, and stay: one may get something again. */
-function beforeSide(a: Side, b: Side): boolean {
-  if (a.standing !== b.standing) return a.standing < b.standing;
-  if (a.share !== b.share) return a.share < b.share;
-  return orderOf(a) < orderOf(b);
-}
-
-/** By path: a project's own jobs, which stand under its path, before all its children. */
-function orderOf({ own, project }: Side): number {
-  return own ? -1 : project.order;
-}
-
-/** Sides know their place in the heap of their siblings, so that one can move without being looked for. */
-function put(sides: Side[], side: Side, at: number): void {
-  sides[at] = side;
-  side.index = at;
-}
-
-function rise(sides: Side[], from: number): void {
-  const side = sides[from]!;
-  let at = from;
-  while (at > 0) {
-    const parent = (at - 1) >>> 1;
-    if (!beforeSide(side, sides[parent]!)) break;
-    put(sides, sides[parent]!, at);
-    at = parent;
+/** On to the next job of its entry. The lists stand still while a walk lasts. */
+function advance(head: Head): void {
+  if (head.at + 1 < head.end) {
+    head.position++;
+    head.job = head.chunk[++head.at]!;
+    return;
   }
-  if (at !== from) put(sides, side, at);
-}
-
-function sink(sides: Side[], from: number): void {
-  const side = sides[from]!;
-  let at = from;
-  for (let child = 2 * at + 1; child < sides.length; child = 2 * at + 1) {
-    if (child + 1 < sides.length && beforeSide(sides[child + 1]!, sides[child]!)) child++;
-    if (!beforeSide(sides[child]!, side)) break;
-    put(sides, sides[child]!, at);
-    at = child;
-  }
-  if (at !== from) put(sides, side, at);
+  const { entry, starved } = head;
+  const jobs = starved ? entry.starved! : entry.jobs;
+  const position = jobs.next(head.position);
+  head.position = position;
+  head.job = -1;
+  if (position < 0) return;
+  head.job = jobs.at(position);
+  head.chunk = jobs.chunkOf(position);
+  head.at = offsetIn(position);
+  head.end = jobs.endOf(position);
 }
 
 type Before<T> = (a: T, b: T) => boolean;

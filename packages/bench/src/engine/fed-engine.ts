@@ -45,7 +45,8 @@ export class FedEngine {
   }
 
   submit({ project, demand, tier = 'standard', priority = 0 }: Ask): JobId {
-    const job = `job_${String(this.#jobs++).padStart(18, '0')}` as JobId;
+    // As events come from a log: a text read from JSON is one piece, one put together here would be several until it is used.
+    const job: JobId = JSON.parse(`"job_${String(this.#jobs++).padStart(18, '0')}"`);
     const facts = {
       job,
       version: 1,

@@ -51,8 +51,9 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
     const isOver = (row: JobRow): boolean => tenancy.isOver(row, leastUses(row.demand));
     const inLine: JobRow[] = [];
     for (const lane of Map.groupBy(queued, laneOf).values()) {
-      // What is said of one is said of all, but for the nodes that each had better avoid.
-      const fits = lane.filter((row) => placeJob(boxes, row, rows.policy) !== null);
+      // What is said of one is said of all, whatever nodes each had better avoid.
+      const anywhere = (row: JobRow): JobRow => ({ ...row, state: { ...row.state, avoid: [] } });
+      const fits = lane.filter((row) => placeJob(boxes, anywhere(row), rows.policy) !== null);
       for (const row of lane) if (!fits.includes(row)) failedShapes.add(shapeOf(row));
       const without = lane.filter((row) => isOver(row) || !fits.includes(row));
       if (without.length > 0 && lane.some((row) => hasVictims(rows, row, nowMs)))

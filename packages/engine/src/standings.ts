@@ -1,0 +1,71 @@
+// What the sides of a tournament compare by, and their places in the heaps of their siblings. A walk over a thousand projects
+// compares different ones every time, so that what is compared has to lie close together: one column each.
+import { grown } from './columns.ts';
+
+/** Whether a side stays within its guarantee with the job it would send next, or does not, or has none to send. */
+export const within = 0;
+export const beyond = 1;
+export const nothing = 2;
+
+export class Standings {
+  standing = new Uint8Array(64);
+  share = new Float64Array(64);
+  /** By path among siblings. */
+  order = new Int32Array(64);
+  /** Its place in the heap of its siblings, so that one can move without being looked for. */
+  index = new Int32Array(64);
+
+  /** A side that has nothing to send yet, at the end of its siblings. */
+  add(side: number, order: number, index: number): void {
+    this.standing = grown(this.standing, side + 1);
+    this.share = grown(this.share, side + 1);
+    this.order = grown(this.order, side + 1);
+    this.index = grown(this.index, side + 1);
+    this.standing[side] = nothing;
+    this.order[side] = order;
+    this.index[side] = index;
+  }
+
+  /** What the side compares by is another. */
+  moved(siblings: number[], side: number): void {
+    this.#rise(siblings, this.index[side]!);
+    this.sink(siblings, this.index[side]!);
+  }
+
+  sink(siblings: number[], from: number): void {
+    const side = siblings[from]!;
+    let at = from;
+    for (let child = 2 * at + 1; child < siblings.length; child = 2 * at + 1) {
+      if (child + 1 < siblings.length && this.#before(siblings[child + 1]!, siblings[child]!)) child++;
+      if (!this.#before(siblings[child]!, side)) break;
+      this.#put(siblings, siblings[child]!, at);
+      at = child;
+    }
+    if (at !== from) this.#put(siblings, side, at);
+  }
+
+  #rise(siblings: number[], from: number): void {
+    const side = siblings[from]!;
+    let at = from;
+    while (at > 0) {
+      const parent = (at - 1) >>> 1;
+      if (!this.#before(side, siblings[parent]!)) break;
+      this.#put(siblings, siblings[parent]!, at);
+      at = parent;
+    }
+    if (at !== from) this.#put(siblings, side, at);
+  }
+
+  /** Sides with nothing to send come last, and stay: one may get something again. */
+  #before(a: number, b: number): boolean {
+    const { standing, share, order } = this;
+    if (standing[a] !== standing[b]) return standing[a]! < standing[b]!;
+    if (share[a] !== share[b]) return share[a]! < share[b]!;
+    return order[a]! < order[b]!;
+  }
+
+  #put(siblings: number[], side: number, at: number): void {
+    siblings[at] = side;
+    this.index[side] = at;
+  }
+}
