@@ -194,7 +194,7 @@ function howItStarts(state: State, job: number): Start {
   const { shape } = state.queue.entryOf(job).lane;
   if (fitsNow(state.fleets, shape)) return atOnce;
   const preemptions = new Preemptions(state, state.clockMs);
-  if (preemptions.try(job)) {
+  if (preemptions.try(job) === 'has') {
     const { victims } = preemptions.claims.at(-1)!.claim;
     preemptions.undo();
     return {
