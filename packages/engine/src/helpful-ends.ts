@@ -113,24 +113,28 @@ function sharedRoom({ resources }: Fleet, { groups }: Shape): (tasks: LiveRun['t
   };
 }
 
-/** The soonest of the runs that could help, by known end, then by id; and whether there are more. */
+/**
+ * The soonest of the runs that could help, by known end, then by id; and whether there are more. There may be a hundred thousand:
+ * only those that end no later than the last of the soonest are sorted by id.
+ */
 function soonestEnds(state: State, could: (run: number) => boolean): { soonest: Known[]; left: boolean } {
-  const soonest: Known[] = [];
-  let left = false;
   const { live } = state.table;
+  const endMs = endsByEntry(state);
+  const slots = new Int32Array(live.length);
+  const ends = new Float64Array(live.length);
+  let found = 0;
   for (let slot = 0; slot < live.length; slot++) {
-    const run = live[slot];
-    if (!run || !could(slot)) continue;
-    soonest.push({ run, endMs: expectedEndMs(state, slot, run) });
-    if (soonest.length < 2 * triedMax) continue;
-    soonest.sort(compareEnds).length = triedMax;
-    left = true;
+    if (!live[slot] || !could(slot)) continue;
+    slots[found] = slot;
+    ends[found++] = endMs(slot);
   }
+  const left = found > triedMax;
+  const latest = left ? ends.slice(0, found).sort()[triedMax - 1]! : never;
+  const soonest: Known[] = [];
+  for (let i = 0; i < found; i++)
+    if (ends[i]! <= latest) soonest.push({ run: live[slots[i]!]!, endMs: ends[i]! });
   soonest.sort(compareEnds);
-  if (soonest.length > triedMax) {
-    soonest.length = triedMax;
-    left = true;
-  }
+  if (left) soonest.length = triedMax;
   return { soonest, left };
 }
 
@@ -144,4 +148,22 @@ export function expectedEndMs({ queue, policy, table }: State, slot: number, { s
   const { durationMs, tier } = queue.entryOf(table.job[slot]!).facts;
   const lengthMs = durationMs ?? tierNamed(policy, tier)?.durationMs;
   return lengthMs === undefined ? never : startedMs + lengthMs;
+}
+
+/** The same for very many runs: how long they last is looked up once an entry. */
+function endsByEntry(state: State): (slot: number) => number {
+  const { table, jobs } = state;
+  const lengths: (number | undefined)[] = [];
+  return (slot) => {
+    const startedMs = table.startedMs[slot]!;
+    if (startedMs < 0) return never;
+    const entry = jobs.entry[table.job[slot]!]!;
+    let lengthMs = lengths[entry];
+    if (lengthMs === undefined) {
+      const endMs = expectedEndMs(state, slot, table.live[slot]!);
+      lengthMs = endMs === never ? Number.POSITIVE_INFINITY : endMs - startedMs;
+      lengths[entry] = lengthMs;
+    }
+    return Math.min(never, startedMs + lengthMs);
+  };
 }

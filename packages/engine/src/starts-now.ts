@@ -6,6 +6,7 @@ import { type Pass, type Stop, undoPass, walk } from './pass.ts';
 import { Preemptions } from './preempt.ts';
 import { mightPreempt } from './rights.ts';
 import type { State } from './state.ts';
+import { fitsNow } from './verdict.ts';
 
 export class Steps {
   left: number;
@@ -75,6 +76,9 @@ export function startsNow(
 ): Started | null {
   const { lane } = state.queue.entryOf(job);
   if (lane.shape.blocked !== null || lane.gated !== null) return null;
+  // A shape that does not fit as the walk begins is not in line, so that its jobs do not start by themselves, whoever else is;
+  // that is one look, where a walk lines up everybody.
+  if (!steps.take(1 + taskCount(lane.shape.demand)) || !fitsNow(state.fleets, lane.shape)) return null;
   if (!steps.take(inLine(state))) return null;
   let started: Started | null = null;
   walkTo(state, job, { steps, preempts: false }, ({ placed }) => {
