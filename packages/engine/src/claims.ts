@@ -182,6 +182,13 @@ export function whyLost(fleet: Fleet, held: HeldClaim): Reason | null {
   return null;
 }
 
+/** Whether it waits for victims while a node of it does not answer: their end may not be proven for long. */
+export function isStuck(fleet: Fleet, held: HeldClaim): boolean {
+  if (held.victimsLeft === 0 || whyLost(fleet, held) !== null) return false;
+  for (const { slot } of held.nodes.values()) if (fleet.facts[slot]!.state === 'silent') return true;
+  return false;
+}
+
 /** What is taken of the node once the victims are gone and the job is there. */
 function usedThen({ want, held, shadow }: ClaimedNode, used: number, key: 'cpuMilli' | 'memoryMib'): number {
   return used - held[key] - (shadow?.[key] ?? 0) + want[key];

@@ -31,7 +31,7 @@ import { type Entry, type Lane, type Queue, waitingOf } from './queue.ts';
 import { type Reason, reasonOf } from './reason.ts';
 import type { Ask } from './resource-keys.ts';
 import { QuotaRights, TierBook } from './rights.ts';
-import { preemptUnits, settleClaims } from './settle.ts';
+import { preemptUnits, releaseStuck, settleClaims } from './settle.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { hashTasks, hashUses } from './state-hash.ts';
@@ -46,6 +46,7 @@ export function decide(state: State, nowMs: number): Plan {
   const units = settled;
   for (let i = 0; i < pass.placed.length; i++) units.push(makeUnit(state, pass.placed[i]!));
   for (const unit of preemptUnits(state, pass.preemptions)) units.push(unit);
+  for (const unit of releaseStuck(state)) units.push(unit);
   undoPass(state, pass);
   state.againMs = Math.min(state.againMs, pass.preemptions.againMs);
   state.vain.until(pass.preemptions.againMs);

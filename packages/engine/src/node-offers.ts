@@ -46,6 +46,7 @@ export class NodeOffers {
   readonly #victims: Victims;
   readonly #rights: Rights;
   readonly #own: boolean;
+  readonly #region: number;
   #job = -1;
   readonly #fits = new Map<number, ClassFit>();
   readonly #tasks: number;
@@ -62,14 +63,23 @@ export class NodeOffers {
   /** Nothing is looked at before the first offer is asked for. */
   #isMade = false;
 
-  /** `own` when only one job looks, so that what was between it and others counts. */
-  constructor(state: State, shape: Shape, group: number, option: number, victims: Victims, own: boolean) {
+  /** Nodes outside the region offer nothing. `own` when only one job looks, so that what was between it and others counts. */
+  constructor(
+    state: State,
+    shape: Shape,
+    group: number,
+    option: number,
+    victims: Victims,
+    own: boolean,
+    region = root,
+  ) {
     this.#state = state;
     this.#fleet = state.fleets.live;
     this.#shape = shape;
     this.#victims = victims;
     this.#rights = victims.rights;
     this.#own = own;
+    this.#region = region;
     this.#tasks = shape.groups[group]!.demand.tasks;
     for (const fit of shape.groups[group]!.options[option]!.fits) this.#fits.set(fit.classId, fit);
     this.#rooms = this.#fleet.resources.list.length === 0 ? roomsOf(this.#fleet, shape, group, option) : null;
@@ -89,7 +99,7 @@ export class NodeOffers {
 
   /** Tasks that all nodes together hold now. */
   get sum(): number {
-    return this.#rooms === null ? this.#counted : this.#rooms.sync().room[root]!;
+    return this.#rooms === null ? this.#counted : this.#rooms.sync().room[this.#region]!;
   }
 
   get missing(): number {
@@ -112,7 +122,8 @@ export class NodeOffers {
   #countAll(): void {
     for (const fit of this.#fits.values()) {
       const { index } = this.#fleet.byClass[fit.classId]!;
-      for (let p = index.first(); p >= 0; p = index.next(p)) this.#measure(index.at(p));
+      for (let p = index.first(); p >= 0; p = index.next(p))
+        if (this.#isOpen(index.at(p))) this.#measure(index.at(p));
     }
   }
 
@@ -130,7 +141,9 @@ export class NodeOffers {
   }
 
   #isOpen(slot: number): boolean {
-    return this.#fits.has(this.#fleet.classOf[slot]!) && this.#fleet.takesWork(slot);
+    if (!this.#fits.has(this.#fleet.classOf[slot]!) || !this.#fleet.takesWork(slot)) return false;
+    const { tree } = this.#fleet;
+    return this.#region === root || tree.isIn(tree.of[slot]!, this.#region);
   }
 
   /** Everything is looked at, or looked at again because rights have changed. */

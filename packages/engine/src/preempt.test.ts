@@ -73,6 +73,32 @@ describe('a job without a place', () => {
     expect(unit!.claim.tasks).toHaveLength(1);
   });
 
+  test('that must be in one rack stops runs of one rack, the one where that costs least', () => {
+    const racks = ['r1', 'r2', 'r1', 'r2'];
+    const nodes = racks.map((rack, i) => node(`n${i}`, { labels: { rack } }));
+    const world = new World(loadEngine, ...nodes);
+    for (let n = 1; n <= 4; n++) world.submit(job(n, oneTask(8), { tier: 'spot' }));
+    settle(world);
+    // The two that lose least are in different racks; together r2 loses less than r1.
+    const saved = (name: string): void => {
+      for (const run of [...world.runs.values()])
+        if (run.tasks[0]!.node === node(name).node) world.checkpoint(run.run);
+    };
+    saved('n1');
+    world.nowMs += 10 * minute;
+    saved('n0');
+    saved('n3');
+    world.nowMs += minute;
+    const topology = { level: 'rack', mode: 'required' } as const;
+    world.submit(job(9, demand(group([gpus(8)], { tasks: 2 }), { topology })));
+    const [unit] = preempts(world);
+    expect([...new Set(unit!.claim.tasks.map((task) => task.node))].sort()).toEqual([
+      node('n1').node,
+      node('n3').node,
+    ]);
+    expect(unit!.claim.victims).toHaveLength(2);
+  });
+
   test('leaves alone what runs for less than its shield, and looks again when that is over', () => {
     const world = new World(loadEngine, node('a'));
     world.submit(job(1, oneTask(8), { tier: 'spot' }));
@@ -146,6 +172,22 @@ describe('a claim', () => {
     world.cycle();
     expect(world.rebuilt().stateHash()).toBe(world.engine.stateHash());
     expect(world.decide().units).toEqual([]);
+  });
+});
+
+describe('a claim on a node that does not answer', () => {
+  test('is kept while there is no room elsewhere, and given up once there is', () => {
+    const world = new World(loadEngine, node('a'), node('b'));
+    world.submit(job(1, oneTask(8), { tier: 'spot' }));
+    world.submit(job(2, oneTask(8)));
+    settle(world);
+    world.submit(job(3, oneTask(8)));
+    world.cycle();
+    world.setNode([...world.runs.values()].find((run) => run.stopping)!.tasks[0]!.node, 'silent');
+    expect(world.cycle().units).toEqual([]);
+    world.finish([...world.runs.values()].find((run) => !run.stopping)!.run);
+    expect(world.cycle().units).toMatchObject([{ kind: 'release', job: jobId(3) }]);
+    expect(starts(world.cycle()).map((unit) => unit.job)).toEqual([jobId(3)]);
   });
 });
 

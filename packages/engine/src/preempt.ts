@@ -23,6 +23,7 @@ import type { RunTable } from './run-table.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { putBack, takeOut } from './take-out.ts';
+import { root } from './tree.ts';
 import { isNear, never, Victims } from './victims.ts';
 
 /** A job that waits for an end that is near instead of preempting. */
@@ -275,6 +276,8 @@ class Search {
   /** Runs that count as gone. */
   readonly #out = new Set<number>();
   readonly #own: boolean;
+  /** Where victims are looked for. */
+  #region = root;
   #job = -1;
   /** Whether such a job finds victims as the walk begins; null before it was looked for. */
   hasVictims: boolean | null = null;
@@ -320,6 +323,12 @@ class Search {
     const { groups, combinations } = this.#shape;
     let offered = groups.length > 1 || groups[0]!.demand.tasks > 1 || isGreedy(this.#shape);
     for (const combination of combinations) {
+      const level = this.#requiredLevel();
+      if (level >= 0) {
+        const claim = this.#cheapestDomain(combination, level);
+        if (claim) return claim;
+        continue;
+      }
       const room = this.#makeRoom(combination);
       offered ||= room || this.#out.size > 0;
       const claim = room ? this.#claim(combination) : null;
@@ -328,6 +337,49 @@ class Search {
     }
     if (!offered) this.candidates = this.#allCandidates();
     return null;
+  }
+
+  /** The level of which all tasks must be in one domain; below 0 where there is none. */
+  #requiredLevel(): number {
+    const { topology, groups } = this.#shape.demand;
+    const asked = topology ?? (groups.length === 1 ? groups[0]!.topology : null);
+    return asked?.mode === 'required' ? this.#state.fleets.live.tree.levelNamed(asked.level) : -1;
+  }
+
+  /** Domain by domain, because the cheapest nodes of the fleet may be in different ones: least damage, fewest victims, by path. */
+  #cheapestDomain(combination: readonly number[], level: number): Claim | null {
+    const { tree } = this.#state.fleets.live;
+    const domains = this.#domainsWithVictims(level);
+    let best: Claim | null = null;
+    let bestDamage = never;
+    for (const domain of tree.within(root, level)) {
+      if (!domains.has(domain)) continue;
+      this.#region = domain;
+      this.#offers.clear();
+      const claim = this.#makeRoom(combination) ? this.#claim(combination) : null;
+      let damage = 0;
+      for (const run of this.#out) damage += this.#victims.damage(run);
+      this.#restore();
+      const fewer = claim !== null && best !== null && claim.victims.length < best.victims.length;
+      if (claim === null || damage > bestDamage || (damage === bestDamage && !fewer)) continue;
+      best = claim;
+      bestDamage = damage;
+    }
+    this.#offers.clear();
+    this.#region = root;
+    return best;
+  }
+
+  #domainsWithVictims(level: number): ReadonlySet<number> {
+    const { table, fleets } = this.#state;
+    const found = new Set<number>();
+    for (const group of this.#rights.groups(this.#job))
+      for (let run = group.first; run >= 0; run = table.nextOfGroup[run]!) {
+        if (!this.#victims.isVictim(run, this.#job, this.#own)) continue;
+        for (let link = table.firstLink[run]!; link >= 0; link = table.linkOfRun[link]!)
+          found.add(fleets.live.tree.at(table.linkNode[link]!, level));
+      }
+    return found;
   }
 
   offersAt(job: number, slot: number): boolean {
@@ -493,7 +545,15 @@ class Search {
     const key = `${group}/${option}`;
     let offers = this.#offers.get(key);
     if (!offers) {
-      offers = new NodeOffers(this.#state, this.#shape, group, option, this.#victims, this.#own);
+      offers = new NodeOffers(
+        this.#state,
+        this.#shape,
+        group,
+        option,
+        this.#victims,
+        this.#own,
+        this.#region,
+      );
       this.#offers.set(key, offers);
     }
     return offers;

@@ -15,6 +15,13 @@ export function settle(rows: EngineRows, row: JobRow): Bare[] {
   return living.length > 0 ? [] : [{ kind: 'start', ...baseOf(row), ...places }];
 }
 
+/** Whether the claim waits for victims while a node of it does not answer. */
+export function isStuck(rows: EngineRows, row: JobRow): boolean {
+  if (row.state.state !== 'queued' || row.state.claim === null || settle(rows, row).length > 0) return false;
+  const { tasks } = row.state.claim;
+  return tasks.some(({ node: id }) => rows.nodes.find(({ node }) => node === id)?.state === 'silent');
+}
+
 function livingVictims(rows: EngineRows, { victims }: Claim) {
   return rows.runs.filter(({ run }) => victims.some((victim) => victim.run === run));
 }

@@ -5,6 +5,7 @@ import {
   type EngineRows,
   type LiveRun,
   leastUses,
+  type NodeId,
   projectCovers,
   type Right,
   type RunId,
@@ -23,7 +24,7 @@ import {
 } from './reference-place.ts';
 import { rightTo } from './reference-rights.ts';
 import { ReferenceTenancy } from './reference-tenancy.ts';
-import { resourceRoom, wholeFleet } from './reference-topology.ts';
+import { requiredDomains, resourceRoom, wholeFleet } from './reference-topology.ts';
 
 type Choice = readonly (AcceleratorDemand | null)[];
 
@@ -69,6 +70,8 @@ class Search {
   readonly #nowMs: number;
   readonly #fresh: ReadonlySet<RunId>;
   #out: LiveRun[] = [];
+  /** Where victims are looked for; null for everywhere. */
+  #nodes: ReadonlySet<NodeId> | null = null;
 
   constructor(rows: EngineRows, row: JobRow, choice: Choice, nowMs: number, fresh: ReadonlySet<RunId>) {
     this.#fresh = fresh;
@@ -91,7 +94,24 @@ class Search {
     return waits;
   }
 
+  /** Where one domain has to hold all: the one with least damage, then fewest victims, then by path. */
   find(): Claim | null {
+    const found: { claim: Claim; damage: number }[] = [];
+    for (const nodes of requiredDomains(this.#gang(this.#boxes())) ?? [null]) {
+      this.#nodes = nodes;
+      this.#out = [];
+      const claim = this.#findHere();
+      const damage = this.#out.reduce((sum, run) => sum + this.#damage(run), 0);
+      if (claim) found.push({ claim, damage });
+    }
+    this.#out = [];
+    const [best] = found.sort(
+      (a, b) => a.damage - b.damage || a.claim.victims.length - b.claim.victims.length,
+    );
+    return best?.claim ?? null;
+  }
+
+  #findHere(): Claim | null {
     if (!this.#ease()) return null;
     for (let short = this.#short(); short !== null; short = this.#short()) {
       const offer = this.#bestOffer(short);
@@ -177,7 +197,11 @@ class Search {
   }
 
   #sum(boxes: readonly Box[], g: number): number {
-    return boxes.reduce((sum, box) => sum + this.#room(boxes, box, g), 0);
+    return boxes.filter((box) => this.#isHere(box)).reduce((sum, box) => sum + this.#room(boxes, box, g), 0);
+  }
+
+  #isHere({ facts }: Box): boolean {
+    return this.#nodes === null || this.#nodes.has(facts.node);
   }
 
   #room(boxes: readonly Box[], box: Box, g: number): number {
@@ -190,7 +214,7 @@ class Search {
     const boxes = this.#boxes();
     const missing = Math.max(1, this.#row.demand.groups[g]!.tasks - this.#sum(boxes, g));
     return boxes
-      .filter(({ open }) => open)
+      .filter((box) => box.open && this.#isHere(box))
       .flatMap((box) => this.#offer(boxes, box, g, missing) ?? [])
       .sort(
         (a, b) =>

@@ -51,6 +51,16 @@ function within(gang: Gang, domain: Domain, level: number): Domain[] {
   return [...new Set(paths)].sort().map((path) => ({ level, path }));
 }
 
+/** Of a job all of whose tasks must be in one domain: the nodes of each such domain, by path; null where there is no such level. */
+export function requiredDomains(gang: Gang): ReadonlySet<NodeId>[] | null {
+  const { topology, groups } = gang.row.demand;
+  const asked = topology ?? (groups.length === 1 ? groups[0]!.topology : null);
+  const level = asked?.mode === 'required' ? levelOf(gang, asked.level) : null;
+  if (level === null) return null;
+  const domains = within(gang, fleet, level);
+  return domains.map((domain) => new Set(boxesIn(gang, domain).map(({ facts }) => facts.node)));
+}
+
 /** Where the gang is tried, in this order: what its own topology lets it, then with groups that must be near each other together. */
 export function groundsOf(gang: Gang): Ground[] {
   const unrestricted = { ...gang, avoid: [] };

@@ -9,7 +9,7 @@ import {
   type RunId,
   type Uses,
 } from '@muster/model';
-import { baseOf, settle, withClaim, withRun } from './reference-claims.ts';
+import { baseOf, isStuck, settle, withClaim, withRun } from './reference-claims.ts';
 import { boxesOf, type JobRow, placeJob, type Unit } from './reference-place.ts';
 import { hasVictims, isClaimOver, isCooling, preemptFor } from './reference-preempt.ts';
 import { ReferenceTenancy } from './reference-tenancy.ts';
@@ -40,7 +40,16 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
     if (tryJob(row) || aside) line = line.filter((other) => other !== row);
     else line = line.filter((other) => laneOf(other) !== laneOf(row));
   }
-  return [...rows.jobs.toSorted(byId).flatMap((row) => settle(rows, row)), ...starts, ...preempts];
+  const settled = rows.jobs.toSorted(byId).flatMap((row) => settle(rows, row));
+  return [...settled, ...starts, ...preempts, ...rows.jobs.toSorted(byId).flatMap(giveUp)];
+
+  /** A claim that is stuck, when its job would have a place in the room that is left. */
+  function giveUp(row: JobRow): Bare[] {
+    const placed = isStuck(rows, row) ? placeJob(boxesOf(world), row, rows.policy) : null;
+    if (!placed) return [];
+    world = withRun(world, placed.unit);
+    return [{ kind: 'release', ...baseOf(row), reason: { code: 'claim-lost', message: '' } }];
+  }
 
   /** Jobs with room now, and those that may make some. */
   function waiting(): JobRow[] {
