@@ -6,6 +6,7 @@ import {
   type HelpfulEnd,
   type LiveRun,
   noEnds,
+  type RunId,
   taskCount,
   tierNamed,
   wholeDevice,
@@ -114,8 +115,8 @@ function sharedRoom({ resources }: Fleet, { groups }: Shape): (tasks: LiveRun['t
 }
 
 /**
- * The soonest of the runs that could help, by known end, then by id; and whether there are more. There may be a hundred thousand:
- * only those that end no later than the last of the soonest are sorted by id.
+ * The soonest of the runs that could help, by known end, then by id; and whether there are more. There may be a hundred thousand,
+ * and many of them may end at once: of those only the first by id are kept while they are gathered.
  */
 function soonestEnds(state: State, could: (run: number) => boolean): { soonest: Known[]; left: boolean } {
   const { live } = state.table;
@@ -129,13 +130,35 @@ function soonestEnds(state: State, could: (run: number) => boolean): { soonest: 
     ends[found++] = endMs(slot);
   }
   const left = found > triedMax;
-  const latest = left ? ends.slice(0, found).sort()[triedMax - 1]! : never;
+  const latest = left ? ends.slice(0, found).sort()[triedMax - 1]! : Number.POSITIVE_INFINITY;
   const soonest: Known[] = [];
-  for (let i = 0; i < found; i++)
-    if (ends[i]! <= latest) soonest.push({ run: live[slots[i]!]!, endMs: ends[i]! });
-  soonest.sort(compareEnds);
-  if (left) soonest.length = triedMax;
-  return { soonest, left };
+  const last = new FirstById();
+  for (let i = 0; i < found; i++) {
+    const known = { run: live[slots[i]!]!, endMs: ends[i]! };
+    if (known.endMs < latest) soonest.push(known);
+    else if (known.endMs === latest) last.offer(known);
+  }
+  soonest.push(...last.first(triedMax - soonest.length));
+  return { soonest: soonest.sort(compareEnds), left };
+}
+
+/** Of very many runs the first by id, no more than anybody asks for. */
+class FirstById {
+  #kept: Known[] = [];
+  #worst: RunId | null = null;
+
+  offer(known: Known): void {
+    if (this.#worst !== null && compareText(known.run.run, this.#worst) > 0) return;
+    this.#kept.push(known);
+    if (this.#kept.length === 2 * triedMax) this.first(triedMax);
+  }
+
+  first(count: number): readonly Known[] {
+    this.#kept.sort(compareEnds);
+    if (this.#kept.length > triedMax) this.#kept.length = triedMax;
+    if (this.#kept.length === triedMax) this.#worst = this.#kept.at(-1)!.run.run;
+    return this.#kept.slice(0, count);
+  }
 }
 
 function compareEnds(a: Known, b: Known): number {

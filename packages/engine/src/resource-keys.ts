@@ -27,6 +27,7 @@ export class ResourceKeys {
   readonly #sums: number[] = [];
   /** What one task uses, for fits where that does not depend on which devices it gets. */
   readonly #ofTask = new WeakMap<ClassFit, Ask>();
+  readonly #ofRuns = new WeakMap<Uses, Ask>();
   readonly cpu = this.id('cpu');
   readonly memory = this.id('memory');
 
@@ -52,6 +53,16 @@ export class ResourceKeys {
   ask(uses: Uses): Ask {
     for (const [text, amount] of Object.entries(uses)) this.#sums[this.id(text)] = amount;
     return this.#collect(Object.keys(uses).map((text) => this.id(text)));
+  }
+
+  /** What a run holds: what it uses never changes, nor do the numbers of keys, so that it is worked out once. */
+  held(uses: Uses): Ask {
+    let ask = this.#ofRuns.get(uses);
+    if (!ask) {
+      ask = this.ask(uses);
+      this.#ofRuns.set(uses, ask);
+    }
+    return ask;
   }
 
   uses(ask: Ask): Uses {

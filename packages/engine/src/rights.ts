@@ -310,7 +310,7 @@ export class QuotaRights implements Rights {
   usesOf(run: number): Ask {
     let ask = this.#asks[run];
     if (!ask) {
-      ask = this.#state.projects.keys.ask(this.#state.table.live[run]!.uses);
+      ask = this.#state.projects.keys.held(this.#state.table.live[run]!.uses);
       this.#asks[run] = ask;
     }
     return ask;
