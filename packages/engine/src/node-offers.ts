@@ -37,6 +37,8 @@ export interface Offer {
 interface Looked {
   room: number;
   version: number;
+  /** Whether a countable resource of its domains, and not only the node itself, may be what limits it. */
+  limited: boolean;
 }
 
 export class NodeOffers {
@@ -206,7 +208,7 @@ export class NodeOffers {
   #refresh(): void {
     const { tree } = this.#fleet;
     for (const domain of this.#staleDomains)
-      for (const node of tree.within(domain, tree.levels.length)) this.#stale.add(tree.slot[node]!);
+      for (const node of tree.within(domain, tree.levels.length)) this.#staleNeighbour(tree.slot[node]!);
     this.#staleDomains.clear();
     for (const slot of this.#stale)
       if (!this.#looked.has(slot) || !this.#isOpen(slot)) this.#stale.delete(slot);
@@ -214,6 +216,17 @@ export class NodeOffers {
     for (const slot of this.#stale) this.#measure(slot);
     for (const slot of this.#stale) this.#offer(slot, this.#looked.get(slot)!);
     this.#stale.clear();
+  }
+
+  /** What changed in its domain concerns a node only where there was or is too little for all that the node could hold. */
+  #staleNeighbour(slot: number): void {
+    const looked = this.#looked.get(slot);
+    if (looked && (looked.limited || this.#isLimited(slot))) this.#stale.add(slot);
+  }
+
+  #isLimited(slot: number): boolean {
+    const fit = this.#fits.get(this.#fleet.classOf[slot]!);
+    return fit !== undefined && this.#fleet.resources.roomAt(slot, fit.needs) < fit.tasksMax;
   }
 
   #isValid({ slot, version }: Offer): boolean {
@@ -225,11 +238,12 @@ export class NodeOffers {
     const room = this.#roomOf(slot, this.#fits.get(this.#fleet.classOf[slot]!)!);
     let looked = this.#looked.get(slot);
     if (!looked) {
-      looked = { room: 0, version: 0 };
+      looked = { room: 0, version: 0, limited: false };
       this.#looked.set(slot, looked);
     }
     this.#counted += room - looked.room;
     looked.room = room;
+    looked.limited = this.#rooms === null && this.#isLimited(slot);
     looked.version++;
     return looked;
   }

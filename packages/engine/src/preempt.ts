@@ -14,11 +14,13 @@ import { type Placement, undo } from './ledger.ts';
 import { tasksOf } from './make-plan.ts';
 import { NodeOffers } from './node-offers.ts';
 import { compareText } from './order.ts';
+import { roomsOf } from './packing.ts';
 import type { Outcome } from './pass.ts';
 import { isWithin, type Project } from './projects.ts';
 import type { Entry, Lane } from './queue.ts';
 import type { Ask } from './resource-keys.ts';
 import { isLasting, QuotaRights, type Rights, TierBook } from './rights.ts';
+import type { Rooms } from './rooms.ts';
 import type { RunTable } from './run-table.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
@@ -107,6 +109,7 @@ export class Preemptions {
     const remembers = this.#remembers && gate === 'open' && isLasting(reach);
     if (remembers && vain.holds(key, fleets.live, (slot) => search.offersAt(job, slot))) return false;
     const found = search.find(job, this.#endsNear());
+    search.first = found && { job, claim: found };
     search.hasVictims = found !== null && found.victims.length > 0;
     if (remembers && search.candidates) vain.add(key, fleets.live, search.candidates);
     return search.hasVictims;
@@ -134,7 +137,8 @@ export class Preemptions {
       ? new Search(this.#state, entry.lane, gate, this.#victims, true)
       : this.#searchFor(entry.lane, gate, keyOf(entry.lane, gate, reach));
     const vain = search.vainAt >= this.#taken;
-    const found = vain ? null : search.find(job, this.#endsNear());
+    const known = this.#taken === 0 && search.first?.job === job ? search.first.claim : null;
+    const found = vain ? null : (known ?? search.find(job, this.#endsNear()));
     this.nearEnd = search.nearEnd;
     // An end that is near may be enough for fewer.
     if (!found) search.vainAt = search.isSteady && !search.nearEnd ? never : this.#taken;
@@ -273,6 +277,8 @@ class Search {
   readonly #shape: Shape;
   /** Offers for each group and option that was short, made when first asked for. */
   readonly #offers = new Map<string, NodeOffers>();
+  /** What all nodes hold of each option of the first group. */
+  readonly #rooms: Rooms[] = [];
   /** Runs that count as gone. */
   readonly #out = new Set<number>();
   readonly #own: boolean;
@@ -281,6 +287,8 @@ class Search {
   #job = -1;
   /** Whether such a job finds victims as the walk begins; null before it was looked for. */
   hasVictims: boolean | null = null;
+  /** What it was that was found then, and for which job. */
+  first: { readonly job: number; readonly claim: Claim } | null = null;
   /** Nodes with a possible victim, when the last search was for a single task and none of them made an offer; else null. */
   candidates: ReadonlySet<number> | null = null;
   /** Set when offers were made with rights that only the last search had. */
@@ -456,6 +464,9 @@ class Search {
     // Without a topology and countable resources nodes do not depend on each other: the job fits when their room adds up.
     if (!isGreedy(this.#shape) && live.resources.list.length === 0)
       return this.#offersOf(0, combination[0]!).fits ? -1 : 0;
+    // With countable resources their room is still the most that there can be.
+    if (!isGreedy(this.#shape) && this.#shape.combinations.every(([option]) => this.#isTooLittle(option!)))
+      return 0;
     const whole = place(live, this.#shape, []);
     if (whole) {
       undo(live, whole);
@@ -467,6 +478,11 @@ class Search {
     undo(live, attempt.placement);
     // Where a topology alone is in the way, more room for the group that chooses first is what may help.
     return group < 0 ? order[0]! : group;
+  }
+
+  #isTooLittle(option: number): boolean {
+    this.#rooms[option] ??= roomsOf(this.#state.fleets.live, this.#shape, 0, option);
+    return this.#rooms[option].sync().room[root]! < this.#shape.groups[0]!.demand.tasks;
   }
 
   #accept(victims: readonly number[]): void {
