@@ -52,7 +52,7 @@ export function decide(state: State, nowMs: number): Plan {
   state.vain.until(pass.preemptions.againMs);
   for (const entry of pass.preemptions.wanting) state.wanting.add(entry);
   const judged = judge(state, pass);
-  gateOver(state, judged);
+  gateOver(state, pass, judged);
   const plan = {
     sequence: state.sequence,
     // A question may have asked about a later time; jobs that were due then are due now.
@@ -200,10 +200,12 @@ function judge(state: State, pass: Pass): Judged {
 }
 
 /** Lanes that a change may have put over a ceiling are told so at once, whether or not there is room. */
-function gateOver(state: State, judged: Judged): void {
+function gateOver(state: State, pass: Pass, judged: Judged): void {
   const { queue, projects, tightened } = state;
+  // Victims may make room below a ceiling: a lane with a claim in this plan is judged once that has come back, or has not.
+  const claimed = new Set(pass.preemptions.claims.map(({ job }) => queue.entryOf(job).lane));
   for (const lane of suspects(state)) {
-    if (!lane || lane.waiting === 0 || lane.gated !== null) continue;
+    if (!lane || lane.waiting === 0 || lane.gated !== null || claimed.has(lane)) continue;
     const { project, user, shape } = lane;
     const at = overAt(project, user, shape.ask);
     if (at === null) continue;

@@ -290,6 +290,19 @@ describe('quota', () => {
     expect(victimsOf(unit)).toEqual([jobId(1)]);
   });
 
+  test('a lane whose claim was not committed looks for victims below its ceiling again', () => {
+    const world = new World(loadEngine, node('a'));
+    const ceiling = { gpu: 2000 };
+    world.setPolicy({ ...defaultPolicy, quotas: [guarantee('blue', 0, { ceiling })] });
+    for (const n of [1, 2]) world.submit(job(n, oneTask(1), { project: 'blue', tier: 'spot' }));
+    settle(world);
+    world.submit(job(3, oneTask(1), { project: 'blue', tier: 'critical' }));
+    const [unit] = preempts(world);
+    expect(victimsOf(unit)).toHaveLength(1);
+    // Deciding again is what happens when the plan was refused.
+    expect(preempts(world)).toEqual([unit]);
+  });
+
   test('the ceiling of a user is never a reason to stop a run', () => {
     const quotas = [guarantee('blue', 8, { userCeiling: { gpu: 2000 }, preemptWithin: 'lower-priority' })];
     const world = withQuotas(quotas);

@@ -228,6 +228,22 @@ describe('power of a rack', () => {
     expect(starts(world.cycle()).map((unit) => unit.job)).toEqual([jobId(1), jobId(3)]);
   });
 
+  test('that was taken away while victims ended gives the claim up', () => {
+    const world = worldOf([node('b', { labels: { rack: 'b' } })], limited);
+    for (const n of [1, 2]) world.submit(job(n, oneTask(1), { tier: 'spot' }));
+    for (const unit of starts(world.cycle())) world.running(unit.run);
+    world.nowMs += 3_600_000;
+    world.submit(job(3, oneTask(1), { tier: 'critical' }));
+    const [claim] = world.cycle().units;
+    const less = { ...power, capacity: { default: 1000 } };
+    world.setPolicy({ ...limited, topology: { ...limited.topology, resources: [less] } });
+    if (claim?.kind !== 'preempt') throw new Error('nobody was stopped');
+    world.preempted(claim.claim.victims[0]!.run);
+    expect(world.decide().units).toMatchObject([
+      { kind: 'release', job: jobId(3), reason: { message: 'power of rack b is used up' } },
+    ]);
+  });
+
   test('is told in thousands of its unit', () => {
     const world = worldOf([node('b', { labels: { rack: 'b' } })], limited);
     world.submit(job(1, oneTask(8)));
