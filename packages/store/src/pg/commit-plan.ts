@@ -1,6 +1,14 @@
 // commitPlan: the one way from decision to fact. It proves the epoch by holding the leader's row, checks the policy version, locks jobs and nodes
 // in id order, applies each unit whole or drops it with a reason, and writes runs, tasks, capacity, start rows,
 // verdicts, the decision and the events in one transaction: a handful of statements, however many units.
+//
+// Countable resources of domains and ceilings are not summed up again here; the engine held them, and nothing else adds to them:
+// use grows only by plans (and by what operators change: a policy's version is checked, a node that moved to another rack
+// took its use along before anybody could ask), only the holder of the epoch makes plans, and it reads the log to its end
+// after a commit before it decides again. That leaves a commit whose answer was lost and that takes effect after the next
+// plan was made: its jobs are in that plan too and are dropped by their versions, so that more is given than a domain has
+// only if they were placed elsewhere the second time. Devices, cores and memory are summed up, because selling those twice
+// breaks runs, and more power or quota than was meant does not.
 import type { DecisionTrace, NodeId, Plan, PlanUnit, RunId, StartUnit, UnitRefusal } from '@muster/model';
 import type { Outcome, PlanCommitted } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
