@@ -1,7 +1,6 @@
 // Whether a job would start in this cycle, found out by the walk that `decide` makes; and how much trying is allowed. Steps
 // count what a walk does (shapes and lanes in line, tasks placed), never time.
 import { taskCount } from '@muster/model';
-import { overAt } from './gates.ts';
 import { type Pass, type Stop, undoPass, walk } from './pass.ts';
 import { Preemptions } from './preempt.ts';
 import { mightPreempt } from './rights.ts';
@@ -93,12 +92,25 @@ export function startsNow(
 export function preemptsNow(state: State, job: number, steps: Steps): Started | null {
   const { queue, fleets } = state;
   const { lane } = queue.entryOf(job);
-  if (lane.gated !== null || !mightPreempt(state, job)) return null;
+  if (!mightPreempt(state, job)) return null;
   if (!steps.take(inLine(state) + 1 + (fleets.live.existing >>> 3))) return null;
+  // A ceiling that keeps its lane out may be eased by victims.
+  const { gated, shape } = lane;
+  if (!gated) return preemptsFromLane(state, job, steps);
+  const open = queue.open.has(shape);
+  queue.ungate(lane);
+  const started = preemptsFromLane(state, job, steps);
+  queue.gate(lane, gated);
+  if (!open) queue.open.delete(shape);
+  return started;
+}
+
+function preemptsFromLane(state: State, job: number, steps: Steps): Started | null {
+  const { queue } = state;
+  const { lane } = queue.entryOf(job);
   // Everybody else has looked in vain already; in its own lane the first speaks for all.
   if (lane.shape.blocked !== null && queue.open.size === 0) {
-    const within = overAt(lane.project, lane.user, lane.shape.ask) === null;
-    if (!within || queue.firstOf(lane) !== job) return null;
+    if (queue.firstOf(lane) !== job) return null;
     const { victims } = new Preemptions(state, state.clockMs).alone(job);
     return victims > 0 ? { victims } : null;
   }
