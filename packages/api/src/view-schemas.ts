@@ -278,6 +278,8 @@ export const nodeSchema = view<NodeView>('Node', {
       kind: text,
       model: text,
       memoryMib: whole,
+      interconnect: text.optional(),
+      generation: whole.optional(),
       uuid: text,
       used: z.boolean(),
     }),

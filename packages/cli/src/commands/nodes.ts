@@ -150,6 +150,13 @@ async function one(cli: Cli, client: MusterClient, name: string): Promise<View> 
       align: 'right',
       importance: 50,
     },
+    { title: 'LINK', cell: ({ interconnect }) => interconnect ?? '', importance: 45 },
+    {
+      title: 'GENERATION',
+      cell: ({ generation }) => (generation === undefined ? '' : String(generation)),
+      align: 'right',
+      importance: 40,
+    },
     { title: 'USED', cell: ({ used }) => (used ? 'yes' : 'no'), importance: 80 },
     { title: 'UUID', cell: ({ uuid }) => uuid, importance: 10, least: 8 },
   ];

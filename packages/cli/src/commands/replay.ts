@@ -115,10 +115,14 @@ function print(cli: Cli, report: ReplayReport, otherPolicy: boolean): void {
   const { decisions, same, divergence, from, to, snapshot, cut } = report;
   const range = from === null ? '' : `, made at events ${from} to ${to}`;
   const under = otherPolicy ? ' under this policy' : '';
-  if (!divergence) cli.line(`${decisions} decisions${range}: all come out as they were recorded${under}.`);
+  const made = `${decisions} decision${decisions === 1 ? '' : 's'}${range}`;
+  if (!divergence)
+    cli.line(
+      `${made}: ${decisions === 1 ? 'it comes' : 'all come'} out as ${decisions === 1 ? 'it was' : 'they were'} recorded${under}.`,
+    );
   else
     cli.line(
-      `${decisions} decisions${range}: ${same} come out as they were recorded${under}, ${decisions - same} ${decisions - same === 1 ? 'does' : 'do'} not.`,
+      `${made}: ${same} come out as they were recorded${under}, ${decisions - same} ${decisions - same === 1 ? 'does' : 'do'} not.`,
     );
   const others = report.recordedVersions.filter((version) => version !== report.engineVersion);
   if (others.length > 0)
