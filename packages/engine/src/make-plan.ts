@@ -51,6 +51,7 @@ export function decide(state: State, nowMs: number): Plan {
   state.againMs = Math.min(state.againMs, pass.preemptions.againMs);
   state.vain.until(pass.preemptions.againMs);
   for (const entry of pass.preemptions.wanting) state.wanting.add(entry);
+  state.claiming = pass.preemptions.claims.length > 0;
   const judged = judge(state, pass);
   gateOver(state, pass, judged);
   const plan = {
@@ -85,7 +86,7 @@ export function bringUp(state: State, nowMs: number): void {
     // The same ceiling may still be in the way, and for another reason: what waited for use to go down can be impossible now.
     for (const lane of queue.gatedLanes()) queue.letOut(lane);
   } else for (const project of eased) for (const lane of queue.gatedAt(project)) look(queue, lane);
-  if (state.againMs <= state.clockMs) {
+  if (state.claiming || state.againMs <= state.clockMs) {
     for (const id of state.wanting) {
       const entry = queue.entries[id];
       if (entry) queue.reopen(entry.lane.shape);
@@ -93,6 +94,7 @@ export function bringUp(state: State, nowMs: number): void {
     letOutEased(state);
     state.wanting.clear();
     state.againMs = never;
+    state.claiming = false;
   }
   // Greedy shapes may happen to be helped by less room elsewhere, and what a job uses may follow from the node it gets: such
   // shapes are tried whenever anything is. Where domains have countable resources every shape is greedy, because a task may

@@ -303,6 +303,21 @@ describe('quota', () => {
     expect(preempts(world)).toEqual([unit]);
   });
 
+  test('a job over a new ceiling looks for victims again when its claim was not committed', () => {
+    const world = new World(loadEngine, node('a'));
+    world.submit(job(1, oneTask(2), { project: 'blue' }));
+    settle(world);
+    world.submit(job(2, oneTask(1), { project: 'blue', priority: 1 }));
+    const ceiling = { gpu: 2000 };
+    const quotas = [guarantee('blue', 8, { ceiling, preemptWithin: 'lower-priority' })];
+    world.setPolicy({ ...defaultPolicy, quotas });
+    for (let cycle = 0; cycle < 3; cycle++) {
+      const plan = world.decide();
+      expect(plan.units).toMatchObject([{ kind: 'preempt', job: jobId(2) }]);
+      world.commit(plan, () => false);
+    }
+  });
+
   test('the ceiling of a user is never a reason to stop a run', () => {
     const quotas = [guarantee('blue', 8, { userCeiling: { gpu: 2000 }, preemptWithin: 'lower-priority' })];
     const world = withQuotas(quotas);

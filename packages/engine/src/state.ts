@@ -41,6 +41,8 @@ export interface State {
   /** Ids of entries that may preempt and found no victims; and when they might, though nothing else changes. */
   readonly wanting: Set<number>;
   againMs: number;
+  /** Set when the last plan stopped runs for somebody: should that not be committed, others look for them. */
+  claiming: boolean;
   readonly vain: VainSearches;
   /** The latest time seen by `decide`; a job once due stays due. */
   clockMs: number;
@@ -78,6 +80,7 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     claims: new Claims(),
     wanting: new Set(),
     againMs: never,
+    claiming: false,
     vain: new VainSearches(),
     clockMs: 0,
     eased: new Set(),
@@ -129,6 +132,7 @@ export function forget(state: State): void {
   state.allChanged = true;
   state.wanting.clear();
   state.againMs = never;
+  state.claiming = false;
   state.vain.clear();
 }
 
