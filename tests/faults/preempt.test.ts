@@ -115,7 +115,11 @@ describe('a preemption', () => {
     );
     await system.inState(slow, 'running', 20_000);
     const urgent = await system.submit({ name: 'urgent', command: ['true'], ...whole });
-    await eventually('it has its claim', 10_000, async () => (await verdictCode(urgent)) === 'preempting');
+    // Not its verdict, which says so as soon as the engine would.
+    await eventually('it has its claim', 20_000, async () => {
+      const told = await system.store.events({ scope: null, after: 0, job: urgent, limit: 100 });
+      return told.some((event) => event.body.kind === 'job.claimed');
+    });
     const other = await system.submit(provenJob(system, ':', { ...whole, tier: 'standard' }));
     await system.client.jobs.cancel(urgent);
     expect((await system.ended(other, 30_000)).result).toEqual({ outcome: 'succeeded' });
