@@ -75,13 +75,14 @@ describe('replay', () => {
     timeout: 120_000,
   }, async () => {
     await eventually('there is a snapshot', 60_000, async () => (await system.store.snapshots()).length > 0);
-    const early = await system.submit({ name: 'early', command: ['true'] });
+    // A gang may wait for both nodes whole: what ends before its planned start may use them now.
+    const early = await system.submit({ name: 'early', command: ['true'], timeLimit: '1m' });
     await system.ended(early, 40_000);
     const before = await replayed();
     expect(before).toMatchObject({ divergence: null, cut: false });
     await system.server('server').end('SIGKILL');
     await system.startServer('server', system.port);
-    const job = await system.submit({ name: 'late', command: ['true'] });
+    const job = await system.submit({ name: 'late', command: ['true'], timeLimit: '1m' });
     await system.ended(job, 40_000);
     const report = await eventually('decisions of the second server', 30_000, async () => {
       const found = await replayed();
@@ -100,7 +101,7 @@ describe('replay', () => {
     const { version: none } = await client.policy.put({ quotas }, free);
     await client.policy.put({}, none);
     const { sequence } = await system.store.head();
-    const job = await system.submit({ name: 'otherwise', command: ['true'] });
+    const job = await system.submit({ name: 'otherwise', command: ['true'], timeLimit: '1m' });
     await system.ended(job, 40_000);
     expect(await client.replay({ from: sequence, policyVersion: free })).toMatchObject({ divergence: null });
     const { code, output } = await system.muster(

@@ -115,6 +115,25 @@ test('a waiting job whose entry was told nothing since shows what the engine say
   await act(id, 'cancel');
 });
 
+test('a planned start is in lists, in the job and in its reason, with what it rests on', async () => {
+  const id = (await submit()) as JobId;
+  const planned = { startMs: Date.UTC(2026, 0, 2, 3, 4, 5), runs: 3, assumed: 2, overdue: 1 };
+  world.control.plannedStarts = [{ job: id, ...planned }];
+  world.control.verdict = { kind: 'waits', reasons: [{ code: 'behind', ahead: 3 }], planned };
+  const at = '2026-01-02T03:04:05.000Z';
+  expect((await world.ask('GET', `/v1/jobs/${id}`, { token })).json().plannedStart).toBe(at);
+  expect((await world.ask('GET', '/v1/jobs?limit=1', { token })).json().items[0].plannedStart).toBe(at);
+  const why = (await world.ask('GET', `/v1/jobs/${id}/why`, { token })).json();
+  expect(why.verdict.planned).toEqual(planned);
+  expect(why.text).toBe(
+    `waits: behind 3 jobs in the order; planned to start at ${at}, when 3 runs will have ended (of these run 2 without a time limit, by their tier's default, and 1 longer than expected already)`,
+  );
+  expect(whySchema.safeParse(why).error).toBeUndefined();
+  world.control.plannedStarts = [];
+  world.control.verdict = null;
+  await act(id, 'cancel');
+});
+
 test('why names jobs of others only to those who may see them, and counts them to all', async () => {
   const id = await submit();
   const job = 'job_0e9y2k4m1q8r5t7w3z6x' as JobId;

@@ -20,7 +20,7 @@ import type { Api } from './deps.ts';
 import { ifMatch } from './if-match.ts';
 import { committed, outcomeUnknown } from './outcome.ts';
 import { notFound, type RefusedError, refuse } from './problem.ts';
-import { withReasons } from './reasons.ts';
+import { plannedStarts, withReasons } from './reasons.ts';
 import { type Answer, type Call, param, route, sequenceHeader } from './route.ts';
 import { seenBy } from './seen-by.ts';
 import {
@@ -158,8 +158,12 @@ export const listJobs = route({
     });
     const page = await withReasons(api, rows.slice(0, limit));
     const last = rows.length > limit ? page.at(-1) : undefined;
+    const planned = await plannedStarts(api, page);
     return {
-      body: { items: page.map(jobView), next: last ? await api.cursors.sign('jobs', last.id) : null },
+      body: {
+        items: page.map((row) => jobView(row, planned.get(row.id))),
+        next: last ? await api.cursors.sign('jobs', last.id) : null,
+      },
     };
   },
 });
@@ -184,7 +188,8 @@ export const getJob = route({
     const row = await visibleJob(api, call);
     const runs = await api.store.runs(row.id);
     const [shown = row] = await withReasons(api, [row]);
-    return { body: jobDetail(shown, runs), headers: { etag: etag(row) } };
+    const planned = await plannedStarts(api, [row]);
+    return { body: jobDetail(shown, runs, planned.get(row.id) ?? null), headers: { etag: etag(row) } };
   },
 });
 

@@ -3,12 +3,25 @@
 // empty in between. For those the engine is asked, once for all jobs of an entry. What it cannot say soon is left out:
 // no reason is better than one of another day.
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Verdict } from '@muster/model';
+import type { JobId, PlannedJob, Verdict } from '@muster/model';
 import type { JobRow } from '@muster/store';
 import type { Api } from './deps.ts';
 
 /** A list must not wait for a long decision. */
 const withinMs = 500;
+
+/** When jobs of these are planned to start. Few have such a time, and only queued ones. */
+export async function plannedStarts(api: Api, rows: readonly JobRow[]): Promise<ReadonlyMap<JobId, number>> {
+  if (!rows.some(({ state }) => state.state === 'queued')) return new Map();
+  const abort = new AbortController();
+  const none: readonly PlannedJob[] = [];
+  const planned = await Promise.race([
+    api.control.planned().catch(() => none),
+    delay(withinMs, none, { signal: abort.signal, ref: false }).catch(() => none),
+  ]);
+  abort.abort();
+  return new Map(planned.map(({ job, startMs }) => [job, startMs]));
+}
 
 export async function withReasons(api: Api, rows: readonly JobRow[]): Promise<readonly JobRow[]> {
   const unexplained = rows.filter(({ state, verdict }) => state.state === 'queued' && verdict === null);

@@ -82,7 +82,7 @@ name(result, 'Result');
 const verdict = z
   .discriminatedUnion('kind', [
     z.object({ kind: z.literal('placed'), nodes: z.array(text) }),
-    z.object({ kind: z.literal('waits'), reasons: z.array(open) }),
+    z.object({ kind: z.literal('waits'), reasons: z.array(open), planned: open.optional() }),
     z.object({ kind: z.literal('impossible'), reasons: z.array(open), nearest: z.array(text) }),
   ])
   .meta({ description: "the engine's answer for a waiting job" });
@@ -105,6 +105,9 @@ const jobShape: Record<keyof JobView, z.ZodType> = {
   startedAt: time.nullable(),
   endedAt: time.nullable(),
   notBefore: time.nullable(),
+  plannedStart: time
+    .nullable()
+    .meta({ description: 'when it is expected to start; only of a queued job that room is kept for' }),
   result: result.nullable(),
   exitCode: whole.nullable(),
   verdict: verdict.nullable(),

@@ -24,7 +24,7 @@ export function timeOrNull(ms: number | null): string | null {
   return ms === null ? null : time(ms);
 }
 
-export function jobView(row: JobRow): JobView {
+export function jobView(row: JobRow, plannedMs: number | null = null): JobView {
   const { spec, state } = row;
   const ended = state.state === 'ended' ? state : null;
   const notBeforeMs = 'notBeforeMs' in state ? state.notBeforeMs : 0;
@@ -48,6 +48,7 @@ export function jobView(row: JobRow): JobView {
     startedAt: timeOrNull(row.startedMs),
     endedAt: ended ? time(ended.endedMs) : null,
     notBefore: notBeforeMs > 0 ? time(notBeforeMs) : null,
+    plannedStart: timeOrNull(plannedMs),
     result: ended ? ended.result : null,
     exitCode: ended ? exitCode(ended.result) : null,
     verdict: row.verdict,
@@ -68,8 +69,8 @@ export function unheardText(sinceMs: number): string {
   return `not heard from since ${time(sinceMs)}, so it keeps its place until its end is proven`;
 }
 
-export function jobDetail(row: JobRow, runs: readonly RunRow[]): JobDetail {
-  return { ...jobView(row), spec: row.spec, runs: runs.map((run) => runView(run, row.spec)) };
+export function jobDetail(row: JobRow, runs: readonly RunRow[], plannedMs: number | null): JobDetail {
+  return { ...jobView(row, plannedMs), spec: row.spec, runs: runs.map((run) => runView(run, row.spec)) };
 }
 
 export function runView(row: RunRow, spec: JobSpec): RunView {

@@ -12,7 +12,6 @@ import {
   type Policy,
   parsePolicy,
   policyDocument,
-  verdictText,
   type WhatIf,
   type WhatIfList,
   type WhatIfPreemption,
@@ -27,6 +26,7 @@ import { checkNames, checkQuota } from './policy-names.ts';
 import { fieldRefusal, notFound, refuse } from './problem.ts';
 import { route } from './route.ts';
 import { time } from './views.ts';
+import { waitingText } from './why.ts';
 
 const open = z.record(z.string(), z.unknown());
 const nodeWord = z.string().regex(/^[a-z0-9_-]{1,63}$/, 'must be the name or id of a node');
@@ -210,8 +210,8 @@ async function viewOf(
   };
   const verdicts = answer.verdicts.map((verdict) => ({
     ...verdict,
-    beforeText: verdict.before && verdictText(verdict.before),
-    afterText: verdict.after && verdictText(verdict.after),
+    beforeText: verdict.before && waitingText(verdict.before),
+    afterText: verdict.after && waitingText(verdict.after),
   }));
   const { sequence, cycles, settled, cost } = answer;
   return {

@@ -108,7 +108,7 @@ export function whyText(row: JobRow, verdict: Verdict | null, run: RunRow | null
   const { state } = row;
   switch (state.state) {
     case 'queued':
-      return verdict ? verdictText(verdict) : 'queued; the scheduler has not looked at it yet';
+      return verdict ? waitingText(verdict) : 'queued; the scheduler has not looked at it yet';
     case 'held':
       return `held by ${state.by}; release it to let it start`;
     case 'starting':
@@ -120,6 +120,23 @@ export function whyText(row: JobRow, verdict: Verdict | null, run: RunRow | null
     case 'ended':
       return endedText(state);
   }
+}
+
+/** Why a job waits, and when it is to start where that is planned. */
+export function waitingText(verdict: Verdict): string {
+  return `${verdictText(verdict)}${plannedText(verdict)}`;
+}
+
+/** When it is to start, and on how many guesses that rests. */
+function plannedText(verdict: Verdict): string {
+  if (verdict.kind !== 'waits' || !verdict.planned) return '';
+  const { startMs, runs, assumed, overdue } = verdict.planned;
+  const guesses = [
+    assumed > 0 ? `${assumed} without a time limit, by their tier's default` : '',
+    overdue > 0 ? `${overdue} longer than expected already` : '',
+  ].filter((text) => text !== '');
+  const rests = guesses.length > 0 ? ` (of these run ${guesses.join(', and ')})` : '';
+  return `; planned to start at ${time(startMs)}, when ${runs} run${runs === 1 ? '' : 's'} will have ended${rests}`;
 }
 
 function endedText(state: Extract<JobRow['state'], { state: 'ended' }>): string {

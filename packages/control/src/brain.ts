@@ -2,7 +2,7 @@
 // server leads, runs scheduling cycles. In production it lives in a worker thread with its own connection, so that no
 // decision blocks the API; the simulator calls it inline.
 import type { Engine, JobRequest, LoadEngine } from '@muster/engine';
-import type { JobId, Ledger } from '@muster/model';
+import type { JobId, Ledger, PlannedJob } from '@muster/model';
 import type { Store } from '@muster/store';
 import type { Explained } from './control-plane.ts';
 import { type CycleReport, catchUp, cycle, LogGap } from './cycle.ts';
@@ -33,6 +33,7 @@ export interface Brain {
   beginAnew(): void;
   explain(job: JobId, atLeast: number, whole?: boolean): Promise<Explained>;
   consider(request: JobRequest): Promise<Explained>;
+  planned(): Promise<readonly PlannedJob[]>;
   ledger(atLeast: number): Promise<Ledger>;
   status(): BrainStatus;
   stop(): Promise<void>;
@@ -40,6 +41,8 @@ export interface Brain {
 
 /** The safety net under the event-driven path: a lost hint costs at most this. */
 const sweepMs = 1000;
+/** How long an answer about planned starts is given again. */
+const plannedForMs = 1000;
 /** Plans that are dropped whole again and again mean that engine and rows disagree: rebuild from rows. */
 const fruitlessCyclesMax = 5;
 
@@ -100,6 +103,8 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
     fruitless = 0;
   }
 
+  let planned: readonly PlannedJob[] = [];
+  let plannedMs: number | null = null;
   const loop: Loop = startLoop(world, { name: 'cycle', step, onBug });
   const endHints = store.onEvents(() => loop.wake());
 
@@ -134,6 +139,15 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
       if (epoch === null) life.rehearse(engine, nowMs);
       const explanation = engine.consider(request, nowMs);
       return { sequence: engine.sequence, verdict: explanation.verdict, explanation };
+    },
+    async planned() {
+      const nowMs = Math.max(lastNowMs, await store.nowMs());
+      // Everybody who lists jobs asks, and an answer takes a walk through the queue.
+      if (plannedMs === null || nowMs - plannedMs >= plannedForMs) {
+        planned = engine.planned(nowMs);
+        plannedMs = nowMs;
+      }
+      return planned;
     },
     async ledger(atLeast) {
       await reached(atLeast);

@@ -4,7 +4,7 @@
 import type { OutputAnswer, OutputRequest } from '@muster/drivers';
 import type { AgentSocket, RefusedCount } from '@muster/drivers/agent';
 import type { JobRequest } from '@muster/engine';
-import type { Explanation, JobId, Ledger, NodeId, ServerId, Verdict } from '@muster/model';
+import type { Explanation, JobId, Ledger, NodeId, PlannedJob, ServerId, Verdict } from '@muster/model';
 import type { Questions } from './questions.ts';
 
 export interface ControlPlane {
@@ -13,6 +13,8 @@ export interface ControlPlane {
   explain(job: JobId, atLeast: number, whole?: boolean): Promise<Explained>;
   /** What a job like this would be told if it were submitted now. */
   consider(request: JobRequest): Promise<Explained>;
+  /** Jobs with a planned start, at most a second old. */
+  planned(): Promise<readonly PlannedJob[]>;
   /** Quota, use and shares of every project, at a sequence of at least `atLeast`. */
   ledger(atLeast: number): Promise<Ledger>;
   /** What a change would do, asked of a second engine at a sequence of at least `atLeast`; changes nothing. */

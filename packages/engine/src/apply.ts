@@ -19,6 +19,7 @@ import {
   looks,
   plannedRun,
   rateOf,
+  retimeRuns,
   runUses,
   type State,
   startRun,
@@ -78,6 +79,7 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
       state.wanting.clear();
       state.againMs = never;
       state.vain.clear();
+      retimeRuns(state);
       break;
   }
 }
@@ -142,7 +144,11 @@ function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planne
   invariant(jobs.state[job] === queued, `job ${body.job} is planned and was not queued`);
   const { run, attempt, exclusive, tasks, port, uses } = body;
   dropClaim(state, job);
-  startRun(state, plannedRun({ run, job: body.job, attempt, exclusive, tasks, port, uses }), body.plannedMs);
+  startRun(
+    state,
+    plannedRun({ run, job: body.job, attempt, exclusive, tasks, port, uses }, body.plannedMs),
+    body.plannedMs,
+  );
   jobs.version[job] = body.version;
   jobs.attempt[job] = attempt;
   queue.unqueue(job, placed);

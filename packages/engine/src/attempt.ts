@@ -74,6 +74,12 @@ export class Attempt {
     return complete;
   }
 
+  /** So many tasks of the first group to a node that has room for them. */
+  takeOn(slot: number, fit: ClassFit, tasks: number): void {
+    this.#foundAt = this.#fleet.begin(slot);
+    this.#take(0, slot, fit, tasks);
+  }
+
   #placeGroup(group: number, demand: GroupDemand, options: readonly Option[], chosen: number): number {
     const option = options[chosen]!;
     const { packLevel } = this.#ground;
@@ -82,6 +88,7 @@ export class Attempt {
     const { topology: ofJob } = this.#shape.demand;
     const topology = demand.topology ?? (ofJob?.mode === 'spread' ? ofJob : null);
     const anyPlace = region === root && topology === null && demand.near === null && packLevel < 0;
+    if (anyPlace && this.#fleet.firstFit) return this.#placeFirst(group, option, demand.tasks);
     if (anyPlace && demand.tasks === 1 && this.#fleet.mix.isMixed) return this.#placeOne(group, option.fits);
     if (anyPlace && this.#shape.nodePreferences.length === 0)
       return this.#placeAnywhere(group, option.tiers, demand.tasks);
@@ -263,6 +270,32 @@ export class Attempt {
       freeCpu[slot]!,
       freeMemory[slot]! + 1,
     );
+  }
+
+  /** The cheapest nodes, of those the first by id: what others take elsewhere, or will, changes nothing about it. */
+  #placeFirst(group: number, { fits }: Option, wanted: number): number {
+    const fleet = this.#fleet;
+    const fitOf: (ClassFit | undefined)[] = [];
+    for (const fit of fits) fitOf[fit.classId] = fit;
+    const score = (slot: number): number => scoreOn(fleet, this.#shape, slot, fitOf[fleet.classOf[slot]!]!);
+    let slots = fleet.order.slots().filter((slot) => fitOf[fleet.classOf[slot]!] && fleet.takesWork(slot));
+    const isEven =
+      this.#shape.nodePreferences.length === 0 && fits.every((fit) => fit.score === fits[0]!.score);
+    if (!isEven) slots = slots.toSorted((a, b) => score(a) - score(b));
+    let left = wanted;
+    for (let i = 0; i < slots.length && left > 0; i++) {
+      const slot = slots[i]!;
+      const needsPort = group === 0 && this.placement.port < 0;
+      const fit = fitOf[fleet.classOf[slot]!]!;
+      const tasks = this.#room(slot, fit, left, needsPort);
+      if (tasks === 0) continue;
+      this.#foundAt = fleet.begin(slot);
+      this.#take(group, slot, fit, tasks);
+      left -= tasks;
+      // Nodes without a free port were out for rank 0 only.
+      if (needsPort) i = -1;
+    }
+    return wanted - left;
   }
 
   /** The cheapest nodes first. */

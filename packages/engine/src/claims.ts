@@ -37,6 +37,8 @@ export interface HeldClaim {
   victimsLeft: number;
   /** Set when somebody else holds what was claimed, or a node is gone. */
   broken: boolean;
+  /** Nodes of its victims: what is expected of them is another while they are claimed. */
+  readonly victimSlots: Set<number>;
 }
 
 export class Claims {
@@ -70,7 +72,14 @@ export class Claims {
 
   /** `runs` tells which victims live. */
   add(fleet: Fleet, job: JobId, claim: Claim, runs: { get(run: RunId): LiveRun | undefined }): HeldClaim {
-    const held: HeldClaim = { job, claim, nodes: new Map(), victimsLeft: 0, broken: false };
+    const held: HeldClaim = {
+      job,
+      claim,
+      nodes: new Map(),
+      victimsLeft: 0,
+      broken: false,
+      victimSlots: new Set(),
+    };
     for (const task of claim.tasks) {
       const node = nodeOf(fleet, held, task.node);
       if (!node) continue;
@@ -81,13 +90,16 @@ export class Claims {
       if (!run) continue;
       held.victimsLeft++;
       this.#byVictim.set(id, held);
+      for (const { node } of run.tasks) held.victimSlots.add(fleet.slotOf(node));
       changeHeld(fleet, held, run, 1);
     }
     this.byJob.set(job, held);
     this.unsettled.add(held);
     this.#enterNodes(held);
+    for (const slot of held.victimSlots) fleet.moved(slot);
     for (const node of held.nodes.values()) {
       fleet.claimNode(node.slot, claim.exclusive, 1);
+      fleet.moved(node.slot);
       cast(fleet, held, node);
     }
     return held;
@@ -101,9 +113,11 @@ export class Claims {
     this.unsettled.delete(held);
     for (const slot of held.nodes.keys()) this.#leave(slot, held);
     for (const { run } of held.claim.victims) this.#byVictim.delete(run);
+    for (const slot of held.victimSlots) fleet.moved(slot);
     for (const node of held.nodes.values()) {
       withdraw(fleet, node);
       fleet.claimNode(node.slot, held.claim.exclusive, -1);
+      fleet.moved(node.slot);
     }
     return [...held.nodes.keys()];
   }

@@ -7,6 +7,7 @@ import {
   type NodeFacts,
   plainQuota,
   type Quota,
+  type RunId,
   roomText,
   verdictText,
 } from '@muster/model';
@@ -409,5 +410,40 @@ describe('stuck at scale (kueue 9715, KAI 315)', () => {
     const { units, verdicts } = world.cycle();
     expect(units.map((unit) => unit.job)).toEqual([jobId(3)]);
     expect(verdicts).toEqual([]);
+  });
+});
+
+describe('a large gang and a stream of small jobs, under easy backfill', () => {
+  /** Every minute a job of one device and ten minutes comes to eight devices; the gang of eight is the 20th to come. */
+  function stream(mode: 'easy' | 'skip'): { readonly waitedMs: number | null; readonly passed: number } {
+    const world = new World(loadEngine, node('a'));
+    world.setPolicy({ ...defaultPolicy, backfill: { mode, depth: 1 } });
+    const endsMs = new Map<RunId, number>();
+    let passed = 0;
+    for (let n = 1; n <= 120; n++) {
+      world.nowMs += minute;
+      for (const [run, endMs] of endsMs) {
+        if (endMs > world.nowMs) continue;
+        endsMs.delete(run);
+        world.finish(run);
+      }
+      const gang = n === 20;
+      world.submit(job(n, oneTask(gang ? 8 : 1), { durationMs: 10 * minute, submittedMs: world.nowMs }));
+      for (const { run, job: id } of starts(world.cycle())) {
+        world.running(run);
+        endsMs.set(run, world.nowMs + 10 * minute);
+        if (id === jobId(20)) return { waitedMs: (n - 20) * minute, passed };
+        if (id > jobId(20)) passed++;
+      }
+    }
+    return { waitedMs: null, passed };
+  }
+
+  test('the gang is not starved: it starts when the three still ahead of it have run, and nobody passes it', () => {
+    expect(stream('easy')).toEqual({ waitedMs: 13 * minute, passed: 0 });
+  });
+
+  test('without a reservation it waits for ever', () => {
+    expect(stream('skip').waitedMs).toBeNull();
   });
 });

@@ -10,6 +10,7 @@ import type {
   Ledger,
   LogEvent,
   Plan,
+  PlannedJob,
   Score,
   Verdict,
   WhatIf,
@@ -36,6 +37,8 @@ export interface Engine {
   whatIf(changes: readonly EventBody[], nowMs: number, cyclesMax: number): WhatIf;
   /** Every project's guarantee, ceiling, use and share by resource, and who lent what to whom. */
   ledger(nowMs: number): Ledger;
+  /** Jobs with a planned start, in the order; changes nothing. */
+  planned(nowMs: number): readonly PlannedJob[];
   /** An independent copy. */
   fork(): Engine;
   /** Forgets what was told and tried, so that the next plan is that of an engine loaded from these rows: a new life. */

@@ -6,6 +6,7 @@ import {
   type NodeId,
   type OverCeiling,
   onlyVerdict,
+  type PlannedJob,
   runId,
   type Verdict,
 } from '@muster/model';
@@ -20,8 +21,10 @@ import { helpfulChanges } from './helpful-changes.ts';
 import { helpfulEnds } from './helpful-ends.ts';
 import { failureCount, held, placed } from './jobs.ts';
 import type { Placement } from './ledger.ts';
-import { behindReason, bringUp, ceilingReason, overReason } from './make-plan.ts';
+import { behindReason, bringUp, ceilingReason, keptReason, overReason } from './make-plan.ts';
+import { type Kept, type Pass, type Stop, undoPass, walk } from './pass.ts';
 import { type NearEnd, Preemptions } from './preempt.ts';
+import type { Planned } from './reservations.ts';
 import type { Ask } from './resource-keys.ts';
 import { mightPreempt } from './rights.ts';
 import { roomReport } from './room-report.ts';
@@ -108,14 +111,16 @@ function whyWaits(state: State, job: number): Verdict {
     const { victims } = new Preemptions(state, state.clockMs).alone(job);
     if (victims > 0) return preempting(victims, victims);
   }
-  if (over.length > 0 || (!fits && !mayPreempt))
-    return together(over, fits ? null : whyNot(fleets, shape).verdict);
+  if (over.length > 0) return together(over, fits ? null : whyNot(fleets, shape).verdict);
+  if (!fits && !mayPreempt) return withStart(state, job, whyNot(fleets, shape).verdict);
   // Everybody else has looked in vain already.
   if (shape.blocked !== null && queue.open.size === 0) {
     const { victims, nearEnd } = new Preemptions(state, state.clockMs).alone(job);
-    return victims > 0 ? preempting(victims, victims) : withNearEnd(whyNot(fleets, shape).verdict, nearEnd);
+    if (victims > 0) return preempting(victims, victims);
+    return withStart(state, job, withNearEnd(whyNot(fleets, shape).verdict, nearEnd));
   }
   let asks: readonly Ask[] = [];
+  let kept: Kept | undefined;
   let verdict: Verdict | null = null;
   // What was tried in vain is tried again for the answer.
   const open = queue.open.has(shape);
@@ -126,13 +131,15 @@ function whyWaits(state: State, job: number): Verdict {
     const claim = pass.preemptions.claims.at(-1);
     if (claim?.job === job) verdict = preempting(claim.claim.victims.length, claim.claim.victims.length);
     asks = pass.over.get(lane) ?? [];
+    kept = pass.kept.get(queue.entryOf(job));
   });
   if (!open) queue.open.delete(shape);
   if (verdict) return verdict;
   if (!fits) {
     const { nearEnd } = new Preemptions(state, state.clockMs).alone(job);
-    return withNearEnd(whyNot(fleets, shape).verdict, nearEnd);
+    return withStart(state, job, withNearEnd(whyNot(fleets, shape).verdict, nearEnd));
   }
+  if (kept) return withStart(state, job, keptReason(kept).verdict);
   const isLate = asks.length > 0 && asks.every((ask) => overAt(project, user, ask) !== null);
   return (isLate ? overReason(state, lane, asks) : behindReason(state, job)).verdict;
 }
@@ -154,6 +161,28 @@ function claimVerdict({ fleets }: State, held: HeldClaim): Verdict {
   if (victimsLeft > 0 || whyLost(fleets.live, held) !== null)
     return preempting(claim.victims.length, victimsLeft);
   return { kind: 'placed', nodes: [...new Set(claim.tasks.map((task) => task.node))] };
+}
+
+/** Adds when it is planned to start, where it is among the jobs for which that is planned. */
+function withStart(state: State, job: number, verdict: Verdict): Verdict {
+  if (verdict.kind !== 'waits') return verdict;
+  const isFound = ({ reservations }: Pass): boolean => !reservations.open || reservations.jobs.includes(job);
+  const found = plannedIn(state, (_, pass) => isFound(pass)).find((each) => each.job === job);
+  return found ? { ...verdict, planned: found.start } : verdict;
+}
+
+/** All planned starts, in the order of the jobs. */
+export function plannedStarts(state: State, nowMs: number): PlannedJob[] {
+  bringUp(state, nowMs);
+  const planned = plannedIn(state, (_, { reservations }) => !reservations.open);
+  return planned.map(({ job, start }) => ({ job: state.jobs.ids[job]!, ...start }));
+}
+
+function plannedIn(state: State, stop: Stop): readonly Planned[] {
+  const pass = walk(state, stop, { all: true });
+  const planned = pass.reservations.planned();
+  undoPass(state, pass);
+  return planned;
 }
 
 function together(over: readonly OverCeiling[], noRoom: Verdict | null): Verdict {

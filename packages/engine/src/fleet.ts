@@ -68,6 +68,8 @@ export class Fleet {
   /** Claims on the node, and how many of them want it alone. */
   claimed = new Int32Array(0);
   claimedAlone = new Int32Array(0);
+  /** How often the node, its runs, when they end or the claims on it became others; what is only tried does not count. */
+  moves = new Int32Array(0);
   order = new NodeOrder();
   taken = new DeviceMasks();
   /** Taken rendezvous ports of each node, ascending. */
@@ -77,12 +79,16 @@ export class Fleet {
   existence = 0;
   /** How often all nodes went to other classes. */
   reclassed = 0;
+  /** Moves when any node comes, goes or changes in any way that matters to placing. */
+  standing = 0;
   byClass: (ClassNodes | undefined)[] = [];
   /** What placements that may be undone have taken. */
   readonly ledger = new Ledger();
   #vacant: number[] = [];
   #stamps: ((readonly [NodeId, number])[] | undefined)[] = [];
 
+  /** Set where a job without places takes nodes by price and id, and not the tightest: under conservative backfill. */
+  firstFit = false;
   tree: Tree;
   resources: Resources;
   readonly changes = new Changes();
@@ -158,6 +164,12 @@ export class Fleet {
     return position < 0 ? position : this.byClass[this.classOf[slot]!]!.index.moved(position);
   }
 
+  /** The node is another: it, a run on it, when that ends, or a claim. */
+  moved(slot: number): void {
+    this.moves[slot]!++;
+    this.changes.add(slot);
+  }
+
   /** Takes what one task takes (sign 1), or gives it back (-1). Its devices are `count` of a list, from `at`. */
   changeTask(
     sign: 1 | -1,
@@ -194,6 +206,29 @@ export class Fleet {
     this.usedCpu[slot] = assertAmount(this.usedCpu[slot]! + sign * kept.cpuMilli, 'kept cores');
     this.usedMemory[slot] = assertAmount(this.usedMemory[slot]! + sign * kept.memoryMib, 'kept memory');
     this.#refree(slot);
+  }
+
+  /** Keeps amounts free that nobody takes yet (1), or no longer (-1); resources of domains are not touched. */
+  changeShadow(
+    sign: 1 | -1,
+    slot: number,
+    cpuMilli: number,
+    memoryMib: number,
+    devices: Int32Array,
+    at: number,
+    count: number,
+  ): void {
+    for (let i = 0; i < count; i++) if (devices[at + i]! > 0) this.#sell(slot, i, sign * devices[at + i]!);
+    this.usedCpu[slot]! += sign * cpuMilli;
+    this.usedMemory[slot]! += sign * memoryMib;
+    this.#refree(slot);
+  }
+
+  /** A run goes (-1) or comes back (1) in a look at the future; a removed node stays all the same. */
+  changeRuns(sign: 1 | -1, slot: number, exclusive: boolean): void {
+    this.runs[slot]! += sign;
+    if (exclusive) this.exclusive[slot] = sign === 1 ? 1 : 0;
+    this.changes.add(slot);
   }
 
   enterRun(slot: number, exclusive: boolean): void {
@@ -285,6 +320,7 @@ export class Fleet {
     other.exclusive = this.exclusive.slice();
     other.claimed = this.claimed.slice();
     other.claimedAlone = this.claimedAlone.slice();
+    other.moves = this.moves.slice();
     other.taken = this.taken.copy();
     other.ports = this.ports.map((ports) => ports.slice());
     other.existing = this.existing;
@@ -293,8 +329,8 @@ export class Fleet {
     return other;
   }
 
-  /** The same nodes with nothing on them, all taking work: what the fleet could hold at best. */
-  emptied(): Fleet {
+  /** The same nodes with nothing on them, all taking work unless `asTheyStand`: what the fleet could hold at best. */
+  emptied(asTheyStand = false): Fleet {
     const other = this.#copyNodes(this.classes);
     other.#grow(this.classOf.length);
     // What a fleet could ever hold has nothing to do with who waits for it today.
@@ -303,11 +339,17 @@ export class Fleet {
     other.ports = this.ports.map(() => []);
     for (const slot of this.slots.values()) {
       const facts = this.facts[slot]!;
-      other.facts[slot] = { ...facts, state: facts.state === 'silent' ? 'ready' : facts.state, drain: null };
+      if (!asTheyStand)
+        other.facts[slot] = {
+          ...facts,
+          state: facts.state === 'silent' ? 'ready' : facts.state,
+          drain: null,
+        };
       other.#openClass(this.classes.get(this.classOf[slot]!));
       other.#refreeAll(slot);
       other.#count(slot, 1);
     }
+    other.standing = this.standing;
     return other;
   }
 
@@ -322,6 +364,8 @@ export class Fleet {
     other.order = this.order.copy();
     other.existence = this.existence;
     other.mix = this.mix;
+    other.firstFit = this.firstFit;
+    other.standing = this.standing;
     other.#vacant = this.#vacant.slice();
     return other;
   }
@@ -453,7 +497,8 @@ export class Fleet {
 
   /** Adds the node to (1) or takes it from (-1) the counts and the index of its class. */
   #count(slot: number, sign: 1 | -1): void {
-    this.changes.add(slot);
+    this.moved(slot);
+    this.standing++;
     const facts = this.facts[slot]!;
     const nodes = this.byClass[this.classOf[slot]!]!;
     if (!exists(facts)) return;
@@ -517,6 +562,7 @@ export class Fleet {
     this.exclusive = grown(this.exclusive, size);
     this.claimed = grown(this.claimed, size);
     this.claimedAlone = grown(this.claimedAlone, size);
+    this.moves = grown(this.moves, size);
   }
 }
 

@@ -12,7 +12,7 @@ import type {
 } from '@muster/model';
 import { apply, factsOf } from './apply.ts';
 import type { Engine, JobRequest } from './engine.ts';
-import { consider, explain, verdictOf } from './explain.ts';
+import { consider, explain, plannedStarts, verdictOf } from './explain.ts';
 import { held, placed } from './jobs.ts';
 import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
@@ -75,6 +75,7 @@ function engineOf(state: State): Engine {
     consider: (request: JobRequest, nowMs: number): Explanation => consider(state, request, nowMs),
     whatIf: (changes, nowMs, cyclesMax): WhatIf => whatIf(state, changes, nowMs, cyclesMax),
     ledger: (nowMs: number): Ledger => ledger(state, nowMs),
+    planned: (nowMs: number) => plannedStarts(state, nowMs),
     fork: (): Engine => engineOf(copyState(state)),
     forget: (): void => forget(state),
     rows: (): EngineRows => rowsOf(state),

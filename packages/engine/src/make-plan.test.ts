@@ -68,7 +68,7 @@ test('a plan names the state it was made on, and its hash covers what it says', 
     sequence: 1,
     nowMs: 1000,
     policyVersion: 1,
-    engineVersion: '12',
+    engineVersion: '13',
     wakeAtMs: null,
   });
   world.submit(job(1, oneTask(1)));

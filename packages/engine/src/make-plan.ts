@@ -9,6 +9,7 @@
 //      ask for places of the topology, are placed greedily and are not; they are tried again in every cycle that tries
 //      anything.
 //      A lane that is over a ceiling is gated likewise, until use goes down or the ceiling goes up.
+//      An entry for which there is only room that is kept for another job (reservations.ts) waits until anything happens.
 //   4. Tell each entry whose binding reason is another than it was last told.
 import {
   type EntryVerdict,
@@ -26,7 +27,7 @@ import { allOver, allOverAny, isUserOver, overAt } from './gates.ts';
 import { Hasher } from './hash.ts';
 import type { Placement } from './ledger.ts';
 import { compareText } from './order.ts';
-import { type Pass, type Placed, undoPass, walk } from './pass.ts';
+import { type Kept, type Pass, type Placed, undoPass, walk } from './pass.ts';
 import { type Entry, type Lane, type Queue, waitingOf } from './queue.ts';
 import { type Reason, reasonOf } from './reason.ts';
 import type { Ask } from './resource-keys.ts';
@@ -42,7 +43,9 @@ import { never } from './victims.ts';
 export function decide(state: State, nowMs: number): Plan {
   bringUp(state, nowMs);
   const settled = settleClaims(state);
-  const pass = walk(state, () => false, -1, true);
+  const looked = state.queue.open.size > 0;
+  const pass = walk(state, () => false, { remembers: true });
+  if (looked) state.keeps = pass.kept.size > 0;
   const units = settled;
   for (let i = 0; i < pass.placed.length; i++) units.push(makeUnit(state, pass.placed[i]!));
   for (const unit of preemptUnits(state, pass.preemptions)) units.push(unit);
@@ -71,9 +74,13 @@ export function decide(state: State, nowMs: number): Plan {
 export function bringUp(state: State, nowMs: number): void {
   const { queue, freed, projects, eased } = state;
   state.clockMs = Math.max(state.clockMs, nowMs);
-  queue.promote(state.clockMs);
+  // Whoever found only room that is kept for another looks again when anything happened, or the order or an end moved.
+  let moved = state.lookedAt !== state.sequence;
+  state.lookedAt = state.sequence;
+  moved = queue.promote(state.clockMs) || moved;
   state.vain.rollTo(state.clockMs);
-  projects.rollTo(state.clockMs);
+  moved = projects.rollTo(state.clockMs) || moved;
+  moved = state.ends.rollTo(state.clockMs, (slot) => state.fleets.live.moved(slot)) || moved;
   const { nodesChanged } = state;
   if (state.allChanged) queue.reopenAll();
   else if (freed.size > 0)
@@ -102,6 +109,7 @@ export function bringUp(state: State, nowMs: number): void {
   const counted = state.policy.topology.resources.length > 0;
   if (state.touched || queue.mix.moved || queue.open.size > 0)
     reopenWhere(state, (shape) => counted || isGreedy(shape) || shape.stalled);
+  else if (moved) reopenWhere(state, (shape) => shape.stalled);
   state.nodesChanged = false;
   state.allChanged = false;
   state.touched = false;
@@ -153,12 +161,14 @@ interface Judged {
   readonly shapes: Map<Shape, Why>;
   /** Of lanes that are over a ceiling, and whether only the nodes they would get make them so. */
   readonly lanes: Map<Lane, Why>;
+  /** Of entries that found only room that is kept for another job. */
+  readonly entries: Map<Entry, Why>;
 }
 
 /** On the state as it is, without the plan. */
 function judge(state: State, pass: Pass): Judged {
   const { queue, fleets } = state;
-  const judged: Judged = { shapes: new Map(), lanes: new Map() };
+  const judged: Judged = { shapes: new Map(), lanes: new Map(), entries: new Map() };
   const claimed = new Set(pass.preemptions.claims.map(({ job }) => queue.entryOf(job).lane.shape));
   for (const shape of pass.failed) {
     // Should its claims not be committed, its jobs look for victims again.
@@ -173,7 +183,7 @@ function judge(state: State, pass: Pass): Judged {
   }
   const waits = new Set<Shape>();
   const starts = new Set<Lane>();
-  if (pass.over.size > 0)
+  if (pass.over.size + pass.kept.size > 0)
     for (const { job } of [...pass.placed, ...pass.preemptions.claims]) starts.add(queue.entryOf(job).lane);
   for (const [lane, asks] of pass.over) {
     const { project, user, shape } = lane;
@@ -189,14 +199,22 @@ function judge(state: State, pass: Pass): Judged {
     judged.lanes.set(lane, reason);
     if (asks[0] === shape.ask) queue.gate(lane, { at, reason });
   }
-  for (const lane of pass.over.keys()) {
-    const { shape } = lane;
+  const stuck = new Set([...pass.over.keys()].map(({ shape }) => shape));
+  for (const { lane } of pass.kept.keys()) stuck.add(lane.shape);
+  for (const shape of stuck) {
     if (waits.has(shape) || shape.blocked !== null || !queue.open.has(shape)) continue;
     // Nobody of the shape can start before something changes.
-    for (const other of shape.lanes) if (!pass.over.has(other)) waits.add(shape);
-    if (waits.has(shape)) continue;
+    const isOut = (lane: Lane): boolean =>
+      pass.over.has(lane) ||
+      (!starts.has(lane) && [...queue.waitingIn(lane)].every((entry) => pass.kept.has(entry)));
+    if (![...shape.lanes].every(isOut)) continue;
     shape.stalled = true;
     queue.open.delete(shape);
+  }
+  for (const [entry, kept] of pass.kept) {
+    const { shape } = entry.lane;
+    if (shape.blocked !== null || pass.over.has(entry.lane)) continue;
+    judged.entries.set(entry, shape.stalled ? keptReason(kept) : behind);
   }
   return judged;
 }
@@ -246,6 +264,10 @@ export function ceilingReason(over: readonly OverCeiling[]): Reason {
   );
 }
 
+export function keptReason({ startMs }: Kept): Reason {
+  return reasonOf({ kind: 'waits', reasons: [{ code: 'reserved', startMs }] });
+}
+
 /**
  * `behind` lasts one cycle, so it is told only to entries that know nothing yet; they stay fresh until a lasting reason
  * replaces it. Telling it to all would write every entry's verdict twice for each job that starts. A lane in its gate
@@ -285,9 +307,14 @@ function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
     shape.told = why.binding;
     for (const lane of shape.lanes) for (const entry of queue.waitingIn(lane)) tellEntry(entry, why, true);
   }
+  for (const [entry, why] of judged.entries) {
+    entry.lane.shape.told = null;
+    tellEntry(entry, why, why !== behind);
+  }
   for (const entry of queue.fresh) {
     const { lane } = entry;
     const { shape } = lane;
+    if (judged.entries.has(entry)) continue;
     if (lane.gated === null && judged.lanes.has(lane) && shape.blocked === null) continue;
     const why = lane.gated?.reason ?? judged.shapes.get(shape) ?? shape.blocked;
     if (why) tellEntry(entry, why, true);
@@ -319,13 +346,15 @@ export function behindReason(state: State, job: number): Reason {
  * When a backoff ends, a job starves or a deadline presses. The latter two only change the order, so that a second more or
  * less does not matter and thousands of jobs do not wake anybody thousands of times.
  */
-function wakeAt({ queue, jobs, againMs }: State): number | null {
+function wakeAt({ queue, jobs, ends, keeps, againMs }: State): number | null {
   const { delayed, starving, pressing } = queue;
   const times: number[] = [];
   if (delayed.size > 0) times.push(jobs.notBeforeMs[delayed.at(0)]!);
   if (starving.size > 0) times.push(nextSecond(queue.starvesAtMs(starving.at(0))));
   if (pressing.size > 0) times.push(nextSecond(queue.entries[pressing.at(0)]!.latestStartMs));
   if (againMs !== never) times.push(againMs);
+  // A run that does not end when it was expected to moves the start that rests on it.
+  if (keeps && ends.order.size > 0) times.push(nextSecond(ends.firstMs()!));
   return times.length === 0 ? null : Math.min(...times);
 }
 

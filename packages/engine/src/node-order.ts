@@ -15,6 +15,11 @@ export class NodeOrder {
     return other;
   }
 
+  /** All nodes by id. */
+  slots(): number[] {
+    return this.#sorted.map(({ slot }) => slot);
+  }
+
   /** A number below that of every node. */
   reserve(slot: number): void {
     this.numbers = grown(this.numbers, slot + 1);

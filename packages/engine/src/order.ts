@@ -11,7 +11,10 @@
 //         4. in a project: urgent jobs by latest start; then `submitted - priority x pointMs`; submit sequence; job id.
 //         When one does not fit or is over a ceiling, all of its lane (project, user, demand) leave the line at once; jobs of
 //         the same shape in other lanes leave when their turn comes, so that a later job never passes an earlier one that
-//         asks the same. Jobs of other shapes go on (there is no reservation yet).
+//         asks the same. Jobs of other shapes go on.
+//         Jobs whose shape does not fit are in line too when the policy plans starts, but only to be given one
+//         (reservations.ts). A job that finds only room that is kept for another leaves with its entry; from then on no
+//         job of its shape that runs as long or longer is tried. Strict: after the first that waits for room, nobody is.
 // Score:  what an hour of a task's work costs on a node, in micro-money: the price of its devices and of cores asked for, by the
 //         speed of the alternative; preferences that are not met; trust that is missing. See price.ts. The cheapest nodes
 //         are filled first, whatever else; everything below is among nodes of equal score. With the default policy all

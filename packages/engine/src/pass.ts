@@ -1,14 +1,18 @@
 // One walk over the queue in the order of order.ts, placing what fits and is within its ceilings. What it places stays taken,
 // room and quota alike, until `undoPass`; a question walks the same way and stops where its job would stand.
+//
+// The first jobs that wait for room get planned starts (reservations.ts). For their sake shapes that do not fit stand in
+// line too, but only when somebody who could start would pass them.
 import { place } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { overAt } from './gates.ts';
-import { giveBack, type Placement } from './ledger.ts';
+import { giveBack, type Placement, undo } from './ledger.ts';
 import { releasePort } from './ports.ts';
 import { Preemptions } from './preempt.ts';
-import type { Lane } from './queue.ts';
+import type { Entry, Lane, Queue } from './queue.ts';
+import { Reservations } from './reservations.ts';
 import { type Ask, noAsk, type ResourceKeys } from './resource-keys.ts';
-import { matchShape, type Shape } from './shape.ts';
+import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { type Head, Turns } from './turns.ts';
 import { fitsNow } from './verdict.ts';
@@ -18,6 +22,8 @@ export interface Placed {
   readonly shape: Shape;
   readonly placement: Placement;
   readonly uses: Ask;
+  /** When it is expected to end. */
+  readonly endMs: number;
 }
 
 /** What jobs of a head used each, and how many of them were placed. */
@@ -40,6 +46,16 @@ export interface Pass {
   readonly over: Map<Lane, readonly Ask[]>;
   /** Lanes that had no place or were over a ceiling as the walk began, and for which there were victims. */
   readonly wants: Map<Shape, Set<Lane>>;
+  /** Entries for which there is only room that is kept for another job. */
+  readonly kept: Map<Entry, Kept>;
+  /** By shape: jobs that run this long or longer find only room that is kept. */
+  readonly keptFromMs: Map<Shape, number>;
+  readonly reservations: Reservations;
+}
+
+/** The planned start that room is kept for; null where nobody may pass the job that waits, whenever it starts. */
+export interface Kept {
+  readonly startMs: number | null;
 }
 
 /** Whether the places found for a job leave everybody within the ceilings; one for all jobs of a walk. */
@@ -75,32 +91,47 @@ class Within {
 /** Says that the walk is over before this job is tried. */
 export type Stop = (job: number, pass: Pass) => boolean;
 
-/**
- * For a question nobody's run is stopped for the job `exempt`, so that the answer is whether it starts by itself; and only a
- * decision remembers what was looked for in vain.
- */
-export function walk(state: State, stop: Stop, exempt = -1, remembers = false): Pass {
-  const preemptions = new Preemptions(state, state.clockMs, exempt, remembers);
+export interface WalkOptions {
+  /** For a question nobody's run is stopped for this job, so that the answer is whether it starts by itself. */
+  readonly exempt?: number;
+  /** Only a decision remembers what was looked for in vain. */
+  readonly remembers?: boolean;
+  /** Goes on when nobody can start any more, to see who gets planned starts. */
+  readonly all?: boolean;
+}
+
+export function walk(
+  state: State,
+  stop: Stop,
+  { exempt = -1, remembers = false, all = false }: WalkOptions = {},
+): Pass {
+  const placed: Placed[] = [];
   const pass: Pass = {
-    placed: [],
+    placed,
     taken: [],
-    preemptions,
+    preemptions: new Preemptions(state, state.clockMs, exempt, remembers),
     failed: new Set(),
     unfit: new Set(),
     within: new Within(state),
     over: new Map(),
     wants: new Map(),
+    kept: new Map(),
+    keptFromMs: new Map(),
+    reservations: new Reservations(state, placed),
   };
   const turns = new Turns(state.queue);
-  let left = lineUp(state, pass, turns);
-  for (let head = left > 0 ? turns.next() : null; head; head = turns.next()) {
+  let left = lineUp(state, pass, turns, all);
+  for (let head = left > 0 || all ? turns.next() : null; head; head = turns.next()) {
     if (stop(head.job, pass)) break;
     const { size } = pass.failed;
-    if (tryHead(state, pass, head) === 'out') turns.dropped(head);
-    else turns.passed(head);
+    const outcome = tryHead(state, pass, head);
+    if (outcome === 'next') turns.passed(head);
+    else if (outcome === 'entry') turns.passedEntry(head);
+    else turns.dropped(head);
     // With no shape left that could fit, everybody else is only waiting to be told so.
-    if (pass.failed.size > size && !pass.wants.has(head.entry.lane.shape) && --left === 0) break;
+    if (pass.failed.size > size && !pass.wants.has(head.entry.lane.shape) && --left === 0 && !all) break;
   }
+  pass.reservations.unshade();
   return pass;
 }
 
@@ -108,12 +139,13 @@ export function walk(state: State, stop: Stop, exempt = -1, remembers = false): 
  * Who is in line: lanes within their ceilings, of shapes that fit as things stand, or else with victims as things stand. Tells
  * how many shapes that are.
  */
-function lineUp(state: State, pass: Pass, turns: Turns): number {
+function lineUp(state: State, pass: Pass, turns: Turns, all: boolean): number {
   const { queue, fleets } = state;
   let shapes = 0;
-  for (const shape of queue.open) {
+  const open = all ? [...queue.shapes.all()].filter(isTriable) : [...queue.open];
+  for (const shape of open) {
     // A shape alone need not be asked beforehand: when it does not fit, its first job will say so.
-    if (queue.open.size > 1 && !fitsNow(fleets, shape)) {
+    if (open.length > 1 && !fitsNow(fleets, shape)) {
       const wants = unfit(pass, shape);
       for (const lane of wants) turns.enter(lane);
       if (wants.size > 0) shapes++;
@@ -126,6 +158,7 @@ function lineUp(state: State, pass: Pass, turns: Turns): number {
       else pass.over.set(lane, [shape.ask]);
     }
   }
+  if (pass.reservations.active && (shapes > 0 || all)) lineUpWaiting(state, pass, turns);
   return shapes;
 }
 
@@ -148,50 +181,158 @@ function wants(pass: Pass, lane: Lane): boolean {
   return true;
 }
 
-/** What becomes of a job when its turn comes: it has a place, it steps aside for the next, or its whole lane is out of line. */
-export type Outcome = 'has' | 'aside' | 'out';
+function isTriable({ blocked, lanes }: Shape): boolean {
+  return blocked === null && lanes.size > 0;
+}
+
+/** Those for whom there is no room, to be given planned starts when their turn comes. */
+function lineUpWaiting({ queue }: State, pass: Pass, turns: Turns): void {
+  for (const shape of queue.shapes.all()) {
+    const waits = isBlocked(queue, shape);
+    if (waits ? shape.blocked?.verdict.kind === 'impossible' : !pass.unfit.has(shape)) continue;
+    const wanting = pass.wants.get(shape);
+    for (const lane of shape.lanes) {
+      // Who has victims stands in line already.
+      if (!waits && wanting?.has(lane)) continue;
+      if (overAt(lane.project, lane.user, shape.ask) === null) turns.enter(lane);
+    }
+  }
+}
+
+/** Known not to fit, and not to be tried: a question may try it all the same. */
+function isBlocked({ open }: Queue, shape: Shape): boolean {
+  return shape.blocked !== null && !open.has(shape);
+}
+
+/** What becomes of a job that looks for victims: it has a place, it steps aside for the next, or its whole lane is out of line. */
+export type Found = 'has' | 'aside' | 'out';
+
+/** What follows: the entry's next job has its turn, the lane's next entry, or nobody of the lane. */
+type Outcome = 'next' | 'entry' | 'lane';
 
 function tryHead(state: State, pass: Pass, head: Head): Outcome {
-  const { fleets, jobs, projects } = state;
-  const { lane } = head;
+  const { queue, jobs, fleets } = state;
+  const { reservations } = pass;
+  const { lane, duration } = head.entry;
   const { shape, project, user } = lane;
-  if (overAt(project, user, head.ask) !== null) {
-    const mayPreempt = pass.wants.get(shape)?.has(lane) === true;
-    const outcome = mayPreempt ? pass.preemptions.try(head.job) : 'out';
-    if (outcome === 'out') pass.over.set(lane, [head.ask]);
-    return outcome;
+  const waits = isBlocked(queue, shape);
+  const mayPreempt = (): boolean => !waits && pass.wants.get(shape)?.has(lane) === true;
+  if (reservations.strict && !reservations.open) {
+    if (!waits && !pass.failed.has(shape))
+      for (const entry of queue.waitingIn(lane)) pass.kept.set(entry, { startMs: null });
+    return 'lane';
   }
+  if (overAt(project, user, shape.ask) !== null) {
+    const found = mayPreempt() ? preempt(state, pass, head) : 'out';
+    if (found !== 'out') return 'next';
+    if (mayPreempt() || (!waits && !pass.failed.has(shape))) pass.over.set(lane, [shape.ask]);
+    return 'lane';
+  }
+  if (!waits && !pass.failed.has(shape)) {
+    const untouched = pass.placed.length === 0 && pass.preemptions.claims.length === 0;
+    // What nodes a job avoids does not say whether it is in line: a shape alone was not asked about beforehand.
+    const asked = untouched && jobs.avoid(head.job).length > 0;
+    if (asked) reservations.unshade();
+    const fits = !asked || fitsNow(fleets, shape);
+    const tried = fits ? tryShape(state, pass, head) : 'failed';
+    if (tried === 'placed') return 'next';
+    if (tried === 'over') return 'lane';
+    if (tried === 'kept') {
+      pass.kept.set(head.entry, reservations.keptFor(state.clockMs + duration.ms));
+      return reservations.plan(head.job) ? 'next' : 'entry';
+    }
+    if (untouched) unfit(pass, shape);
+    else pass.failed.add(shape);
+  }
+  const found = mayPreempt() ? preempt(state, pass, head) : 'out';
+  if (found === 'has') return 'next';
+  // It waits for room.
+  const planned = reservations.open && reservations.plan(head.job);
+  return found === 'aside' || (planned && reservations.open) ? 'next' : 'lane';
+}
+
+/** Who has a right to room need not wait for those who only wait. */
+function preempt(state: State, pass: Pass, { job, entry }: Head): Found {
+  pass.reservations.unshade();
+  matchShape(entry.lane.shape, state.fleets.live.classes);
+  const found = pass.preemptions.try(job);
+  if (found === 'has') pass.reservations.changed();
+  return found;
+}
+
+function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'kept' | 'failed' {
+  const { fleets, projects } = state;
+  const { reservations } = pass;
+  const { job, entry } = head;
+  const { shape, project, user } = entry.lane;
+  const { ms } = entry.duration;
+  if ((pass.keptFromMs.get(shape) ?? Number.POSITIVE_INFINITY) <= ms) return 'kept';
+  const endMs = state.clockMs + ms;
+  const binding = reservations.binding(endMs);
   matchShape(shape, fleets.live.classes);
-  const avoid = jobs.avoid(head.job);
-  const untouched = pass.placed.length === 0 && pass.preemptions.claims.length === 0;
-  // What nodes a job avoids does not say whether it is in line: a shape alone was not asked about beforehand.
-  const asked = avoid.length > 0 && untouched && !pass.failed.has(shape);
-  const fits = asked ? fitsNow(fleets, shape) : !pass.failed.has(shape);
-  const within = pass.within.of(lane);
-  const placement = fits ? place(fleets.live, shape, avoid, within) : null;
-  if (!placement) {
-    if (within.over.length > 0) {
-      pass.over.set(lane, within.over);
-      return 'out';
-    }
-    if (!pass.failed.has(shape)) {
-      if (untouched) unfit(pass, shape);
-      else pass.failed.add(shape);
-    }
-    return pass.wants.get(shape)?.has(lane) ? pass.preemptions.try(head.job) : 'out';
+  const within = pass.within.of(entry.lane);
+  const placement = placeBeside(state, pass, job, binding);
+  if (placement === 'failed') return 'failed';
+  if (placement === 'kept') {
+    pass.keptFromMs.set(shape, ms);
+    return 'kept';
+  }
+  if (placement === 'over') {
+    pass.over.set(entry.lane, within.over);
+    return 'over';
   }
   // Of several alternatives the best is not always the one that was asked about last.
   const uses = shape.ranked.length > 1 ? projects.keys.placed(fleets.live, placement) : within.uses;
   projects.take(project, user, uses, 1);
-  const { taken } = head;
-  if (taken?.uses === uses) taken.times++;
-  else {
-    head.taken = { lane, uses, times: 1 };
-    pass.taken.push(head.taken);
+  const placed = { job, shape, placement, uses, endMs };
+  pass.placed.push(placed);
+  if (reservations.admits(placed)) {
+    const { taken } = head;
+    if (taken?.uses === uses) taken.times++;
+    else {
+      head.taken = { lane: entry.lane, uses, times: 1 };
+      pass.taken.push(head.taken);
+    }
+    pass.preemptions.placed(job, placement, uses);
+    return 'placed';
   }
-  pass.placed.push({ job: head.job, shape, placement, uses });
-  pass.preemptions.placed(head.job, placement, uses);
-  return 'has';
+  pass.placed.pop();
+  projects.take(project, user, uses, -1);
+  undo(fleets.live, placement);
+  return 'kept';
+}
+
+/**
+ * Into what is free now and beside the first reservations. A job of one group that asks for no place of the topology takes the
+ * best of all nodes one after the other: when none of those is reserved, it would take the same if less were free on
+ * those that are, and nothing need be shaded.
+ */
+function placeBeside(
+  state: State,
+  { reservations, within }: Pass,
+  job: number,
+  binding: number,
+): Placement | 'over' | 'kept' | 'failed' {
+  const { fleets, jobs, queue } = state;
+  const { shape } = queue.entryOf(job).lane;
+  const avoid = jobs.avoid(job);
+  let fits = false;
+  if (binding === 0 || (!isGreedy(shape) && !reservations.isShaded(binding))) {
+    reservations.unshade();
+    const placement = place(fleets.live, shape, avoid, within);
+    if (placement && !reservations.meets(placement, binding)) return placement;
+    if (placement) undo(fleets.live, placement);
+    else if (within.over.length === 0) return 'failed';
+    else if (binding === 0) return 'over';
+    fits = true;
+    within.of(queue.entryOf(job).lane);
+  }
+  reservations.shade(binding);
+  const placement = place(fleets.live, shape, avoid, within);
+  if (placement) return placement;
+  if (within.over.length > 0) return 'over';
+  reservations.unshade();
+  return fits || fitsNow(fleets, shape) ? 'kept' : 'failed';
 }
 
 export function undoPass(state: State, pass: Pass): void {

@@ -15,7 +15,7 @@ import { tasksOf } from './make-plan.ts';
 import { NodeOffers } from './node-offers.ts';
 import { compareText } from './order.ts';
 import { roomsOf } from './packing.ts';
-import type { Outcome } from './pass.ts';
+import type { Found } from './pass.ts';
 import { isWithin, type Project } from './projects.ts';
 import type { Entry, Lane } from './queue.ts';
 import type { Ask } from './resource-keys.ts';
@@ -119,7 +119,7 @@ export class Preemptions {
    * The job may get a claim in this plan, and what it claims is nobody else's for the rest of it. One that is cooling steps
    * aside; else the first that finds nobody speaks for all of its lane.
    */
-  try(job: number): Outcome {
+  try(job: number): Found {
     const { jobs, queue, projects } = this.#state;
     this.nearEnd = null;
     if (!this.#allowed || job === this.#exempt || !this.#rights.any(job)) return 'out';

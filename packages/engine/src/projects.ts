@@ -178,10 +178,10 @@ export class Projects {
     }
   }
 
-  /** Past use as it counts at this time. It moves once a tick, so most calls do nothing. */
-  rollTo(nowMs: number): void {
+  /** Past use as it counts at this time. It moves once a tick, so most calls do nothing; true when it did. */
+  rollTo(nowMs: number): boolean {
     const tick = Math.floor(Math.floor(nowMs / 1000) / tickSeconds(this.#halfLifeMs));
-    if (tick === this.#tick) return;
+    if (tick === this.#tick) return false;
     this.#tick = tick;
     for (const project of this.all) {
       project.past.fill(0);
@@ -195,6 +195,7 @@ export class Projects {
           at.past[key] = (at.past[key] ?? 0) + amount;
       }
     }
+    return true;
   }
 
   setPolicy(policy: Policy): void {

@@ -15,6 +15,7 @@ import {
   type Policy,
   tierNamed,
 } from '@muster/model';
+import { type Duration, durationOf } from './expected-end.ts';
 import { type held, type JobTable, type placed, queued } from './jobs.ts';
 import { Mix } from './mix.ts';
 import { compareStanding, compareSubmitted, compareWaiting, type Standing } from './order.ts';
@@ -32,6 +33,7 @@ export interface Entry extends Standing {
   latestStartMs: number;
   aheadMs: number;
   starvesAfterMs: number;
+  duration: Duration;
   line: Line;
   /** Waiting jobs that are not starved, first come first. */
   readonly jobs: SortedInts;
@@ -203,27 +205,32 @@ export class Queue {
     };
   }
 
-  /** Jobs whose backoff has ended join their lines; those that starve or press change their place. */
-  promote(nowMs: number): void {
+  /** Jobs whose backoff has ended join their lines; those that starve or press change their place. True when any did. */
+  promote(nowMs: number): boolean {
+    let moved = false;
     for (let p = this.delayed.first(); p >= 0; p = this.delayed.first()) {
       const job = this.delayed.at(p);
       if (this.jobs.notBeforeMs[job]! > nowMs) break;
       this.delayed.removeAt(p);
+      moved = true;
       this.#lineUp(job, nowMs);
     }
     for (let p = this.starving.first(); p >= 0; p = this.starving.first()) {
       const job = this.starving.at(p);
       if (this.starvesAtMs(job) > nowMs) break;
+      moved = true;
       this.#leaveLine(job);
       this.#joinLine(job, nowMs);
     }
     for (let p = this.pressing.first(); p >= 0; p = this.pressing.first()) {
       const entry = this.entries[this.pressing.at(p)]!;
       if (entry.latestStartMs > nowMs) break;
+      moved = true;
       this.#replaced(entry, nowMs, () => {
         entry.urgent = true;
       });
     }
+    return moved;
   }
 
   /** Whether the job stands in line. */
@@ -416,6 +423,7 @@ export class Queue {
       latestStartMs: never,
       aheadMs: 0,
       starvesAfterMs: never,
+      duration: { ms: 0, assumed: true },
       line: null as unknown as Line,
       jobs: new SortedInts(this.compareJobs),
       starved: null,
@@ -439,6 +447,7 @@ export class Queue {
       deadlineMs === null ? never : deadlineMs - lengthMs - this.#policy.deadline.marginMs;
     entry.urgent = false;
     entry.starvesAfterMs = tier?.starvesAfterMs ?? never;
+    entry.duration = durationOf(this.#policy, entry.facts);
     entry.line = this.#lineOf(entry.lane.project, entry.rank);
   }
 

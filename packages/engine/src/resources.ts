@@ -44,9 +44,14 @@ export class Resources {
     used[domain]! += amount;
   }
 
+  /** What is used of it in the domain. */
+  used(resource: number, domain: number): number {
+    return this.#used[resource]![domain] ?? 0;
+  }
+
   /** What is left in a domain of the resource's level; infinite where there is no limit. */
   left(resource: number, domain: number): number {
-    return Math.max(0, this.#limit(resource, domain) - (this.#used[resource]![domain] ?? 0));
+    return Math.max(0, this.limit(resource, domain) - (this.#used[resource]![domain] ?? 0));
   }
 
   /** The node's domain of the resource's level when more is used there than it has; else -1. */
@@ -54,10 +59,11 @@ export class Resources {
     const level = this.levels[resource]!;
     if (level < 0) return -1;
     const domain = this.#tree.at(slot, level);
-    return (this.#used[resource]![domain] ?? 0) > this.#limit(resource, domain) ? domain : -1;
+    return (this.#used[resource]![domain] ?? 0) > this.limit(resource, domain) ? domain : -1;
   }
 
-  #limit(resource: number, domain: number): number {
+  /** What the domain has of it; infinite where there is no limit. */
+  limit(resource: number, domain: number): number {
     if (this.#madeFor !== this.#tree.generation) {
       this.#madeFor = this.#tree.generation;
       this.#limits = this.list.map(() => new Float64Array(this.#tree.size).fill(-1));

@@ -125,7 +125,9 @@ function termsOn(fleet: Fleet, shape: Shape, group: GroupDemand, slot: number, f
 
 function fragmentationOn(fleet: Fleet, slot: number, fit: ClassFit): number {
   const { mix, classes } = fleet;
-  return mix.isMixed ? strandedMicro(mix.strands(fleet, slot, fit), classes.prices.deviceHourMicro) : 0;
+  return mix.isMixed && !fleet.firstFit
+    ? strandedMicro(mix.strands(fleet, slot, fit), classes.prices.deviceHourMicro)
+    : 0;
 }
 
 /** The terms of the node that would be taken first; one with room goes before one without. */

@@ -14,6 +14,7 @@ import { type MixPart, mixParts } from './mix.ts';
 import type { Lane } from './queue.ts';
 import type { Reason } from './reason.ts';
 import type { Ask } from './resource-keys.ts';
+import type { Tree } from './tree.ts';
 
 /** One alternative of one group: its devices, and the classes where a task of it could ever run. */
 export interface Option {
@@ -63,6 +64,9 @@ export interface Shape {
   /** The generation of nodes that `impossible` was found at; -1 for never. */
   judgedAt: number;
   impossible: Reason | null;
+  /** The standing of nodes at which it was tried on the fleet without runs, and whether it fitted. */
+  idleAt: number;
+  fitsIdle: boolean;
 }
 
 /** More choices than this are not tried: eight alternatives in each of two groups. */
@@ -163,6 +167,8 @@ export function makeShape(id: number, key: string, demand: JobDemand, ask: Ask):
     told: null,
     judgedAt: -1,
     impossible: null,
+    idleAt: -1,
+    fitsIdle: false,
   };
 }
 
@@ -194,6 +200,28 @@ export function isTied({ groups }: Shape, group: number): boolean {
 /** Whether less room could make it fit: several groups compete, and so do domains for the one that gives the port. */
 export function isGreedy(shape: Shape): boolean {
   return shape.groups.length > 1 || asksForPlaces(shape);
+}
+
+/** Whether it fits wherever there is room for all its tasks, in one domain where that is required: what it prefers never makes it wait. */
+export function isPlain({ groups }: Shape): boolean {
+  return groups.length === 1 && groups[0]!.demand.near === null;
+}
+
+/** Whether it is placed in one and the same way whatever others take elsewhere. */
+export function isSteady(shape: Shape): boolean {
+  return shape.groups.length === 1 && !asksForPlaces(shape);
+}
+
+/** The level of the domain that all tasks of its only group must be in; -1 for none, -2 when there is no such level. */
+export function requiredLevel({ demand, groups }: Shape, tree: Tree): number {
+  let narrowest = -1;
+  for (const topology of [demand.topology, groups[0]!.demand.topology]) {
+    if (topology?.mode !== 'required') continue;
+    const level = tree.levelNamed(topology.level);
+    if (level === -2) return -2;
+    narrowest = Math.max(narrowest, level);
+  }
+  return narrowest;
 }
 
 /** Brings the lists of matching classes up to date. */

@@ -45,15 +45,16 @@ export function walkTo(
   look: (pass: Pass, reached: boolean) => void,
 ): void {
   const { queue, fleets } = state;
-  const { lane } = queue.entryOf(job);
+  const entry = queue.entryOf(job);
+  const { lane } = entry;
   const { shape } = lane;
   // A search for victims looks at every node, a few at a time.
   const searchSteps = 1 + (fleets.live.existing >>> 3);
   let reached = false;
   let searches = 0;
   const may = preempts && mightPreempt(state, job);
-  const stop: Stop = (next, { failed, over, preemptions }) => {
-    if (reached || (failed.has(shape) && !may) || over.has(lane)) return true;
+  const stop: Stop = (next, { failed, over, kept, preemptions }) => {
+    if (reached || (failed.has(shape) && !may) || over.has(lane) || kept.has(entry)) return true;
     const searched = preemptions.wanting.size - searches;
     searches += searched;
     const cost = 1 + taskCount(queue.entryOf(next).lane.shape.demand) + searched * searchSteps;
@@ -61,7 +62,7 @@ export function walkTo(
     reached = next === job;
     return false;
   };
-  const pass = walk(state, stop, preempts ? -1 : job);
+  const pass = walk(state, stop, { exempt: preempts ? -1 : job });
   look(pass, reached);
   undoPass(state, pass);
 }

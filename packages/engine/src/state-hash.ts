@@ -29,6 +29,7 @@ export function stateHash(state: State): string {
 function hashRun(run: LiveRun): Hasher {
   const hasher = new Hasher().text(run.run).text(run.job).number(run.attempt);
   hasher
+    .number(run.plannedMs)
     .optional(run.startedMs)
     .optional(run.checkpointMs)
     .number(run.stopping ? 1 : 0);

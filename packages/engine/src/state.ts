@@ -16,11 +16,13 @@ import { hourlyRate } from './damage.ts';
 import { Fleet } from './fleet.ts';
 import { ForkMap } from './fork-map.ts';
 import { JobTable } from './jobs.ts';
+import { ReadyShapes } from './plan-ready.ts';
 import { releasePort, takePort } from './ports.ts';
 import { none, type Project, Projects } from './projects.ts';
 import { Queue } from './queue.ts';
 import type { Ask } from './resource-keys.ts';
 import { mightPreempt } from './rights.ts';
+import { RunEnds } from './run-ends.ts';
 import { type RunOwner, RunTable } from './run-table.ts';
 import { VainSearches } from './vain-searches.ts';
 import { Fleets } from './verdict.ts';
@@ -44,6 +46,8 @@ export interface State {
   /** Set when the last plan stopped runs for somebody: should that not be committed, others look for them. */
   claiming: boolean;
   readonly vain: VainSearches;
+  readonly ends: RunEnds;
+  readonly ready: ReadyShapes;
   /** The latest time seen by `decide`; a job once due stays due. */
   clockMs: number;
   /** Projects with ceilings that use less than before the last cycle, and those that use more than at the last plan. */
@@ -59,6 +63,10 @@ export interface State {
   nodesChanged: boolean;
   /** Set when every shape is to be looked at again. */
   allChanged: boolean;
+  /** The last event when the queue was last looked at. */
+  lookedAt: number;
+  /** Set when somebody found only room that is kept for another job. */
+  keeps: boolean;
 }
 
 export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'policyVersion'>): State {
@@ -67,6 +75,7 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
   const queue = new Queue(jobs, projects, rows.policy);
   const fleet = new Fleet(new ClassTable(rows.policy), rows.policy.topology);
   fleet.mix = queue.mix;
+  fleet.firstFit = rows.policy.backfill.mode === 'conservative';
   return {
     sequence: rows.sequence,
     policyVersion: rows.policyVersion,
@@ -82,6 +91,8 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     againMs: never,
     claiming: false,
     vain: new VainSearches(),
+    ends: new RunEnds(),
+    ready: new ReadyShapes(),
     clockMs: 0,
     eased: new Set(),
     tightened: new Set(),
@@ -90,6 +101,8 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     ceilingsMoved: true,
     nodesChanged: true,
     allChanged: true,
+    lookedAt: -1,
+    keeps: false,
   };
 }
 
@@ -111,6 +124,8 @@ export function copyState(state: State): State {
     claims: state.claims.copy(),
     wanting: new Set(state.wanting),
     vain: new VainSearches(),
+    ends: state.ends.copy(),
+    ready: new ReadyShapes(),
     eased: twins(state.eased, projects),
     tightened: twins(state.tightened, projects),
     freed: new Set(state.freed),
@@ -134,6 +149,8 @@ export function forget(state: State): void {
   state.againMs = never;
   state.claiming = false;
   state.vain.clear();
+  state.lookedAt = -1;
+  state.keeps = false;
 }
 
 /**
@@ -145,7 +162,8 @@ export function startRun(state: State, run: LiveRun, plannedMs: number | null): 
   const fleet = state.fleets.live;
   state.runs.set(run.run, run);
   state.touched = true;
-  const { project, user } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
+  const { lane, duration } = state.queue.entryOf(state.jobs.slotOf(run.job));
+  const { project, user } = lane;
   const ask = state.projects.keys.ask(run.uses);
   if (plannedMs !== null) state.projects.remember(project, ask, plannedMs);
   state.projects.take(project, user, ask, 1);
@@ -165,6 +183,8 @@ export function startRun(state: State, run: LiveRun, plannedMs: number | null): 
     fleet.end(slot, position);
     seen.add(slot);
   }
+  state.ends.add(run, [...seen], duration, state.clockMs);
+  for (const slot of seen) fleet.moved(slot);
   const first = run.tasks.find((task) => task.rank === 0);
   invariant(first, `run ${run.run} has no rank 0`);
   takePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
@@ -263,8 +283,8 @@ function noticeVictim(state: State, run: LiveRun): void {
 }
 
 /** A run as it is when its plan was committed. */
-export function plannedRun(facts: RunFacts): LiveRun {
-  return { ...facts, startedMs: null, checkpointMs: null, stopping: false };
+export function plannedRun(facts: RunFacts, plannedMs: number): LiveRun {
+  return { ...facts, plannedMs, startedMs: null, checkpointMs: null, stopping: false };
 }
 
 /** Something happened to a run that changes nothing of what it holds. */
@@ -285,6 +305,18 @@ export function changeRun(
     if (looks(state)) state.againMs = 0;
   }
   noticeVictim(state, changed);
+  retime(state, changed);
+}
+
+/** When it is expected to end is another moment. */
+function retime({ ends, queue, jobs, fleets, clockMs }: State, run: LiveRun): void {
+  const { duration } = queue.entryOf(jobs.slotOf(run.job));
+  for (const slot of ends.change(run, duration, clockMs)) fleets.live.moved(slot);
+}
+
+/** Durations are others by a new policy. */
+export function retimeRuns(state: State): void {
+  for (const run of state.runs.values()) retime(state, run);
 }
 
 /** Everything the run held is free again. */
@@ -293,6 +325,7 @@ export function endRun(state: State, id: RunId, endedMs: number): void {
   invariant(run, `unknown run ${id} ended`);
   const fleet = state.fleets.live;
   state.runs.delete(id);
+  for (const slot of state.ends.remove(id)) fleet.moved(slot);
   state.touched = true;
   const { project, user } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
   const ask = state.projects.keys.ask(run.uses);

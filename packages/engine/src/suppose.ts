@@ -20,11 +20,14 @@ export function supposeTrying(state: State): PutBack {
 
 /** The run has ended, and its job with it. */
 export function supposeEnded(state: State, run: LiveRun): PutBack {
-  const { projects, queue, jobs } = state;
-  const { project, user, shape } = queue.entryOf(jobs.slotOf(run.job)).lane;
+  const { projects, queue, jobs, ends } = state;
+  const { lane, duration } = queue.entryOf(jobs.slotOf(run.job));
+  const { project, user, shape } = lane;
   const ask = projects.keys.ask(run.uses);
   const { moved } = queue.mix;
   queue.mix.add(shape.mix, -1);
+  const nodes = ends.remove(run.run);
+  for (const node of nodes) state.fleets.live.moved(node);
   changeRun(state, run, -1);
   state.claims.suppose(state.fleets.live, run, -1);
   const slot = state.table.slotOf(run.run);
@@ -42,6 +45,8 @@ export function supposeEnded(state: State, run: LiveRun): PutBack {
     state.table.gone[slot] = 0;
     state.claims.suppose(state.fleets.live, run, 1);
     changeRun(state, run, 1);
+    ends.add(run, nodes, duration, state.clockMs);
+    for (const node of nodes) state.fleets.live.moved(node);
   };
 }
 

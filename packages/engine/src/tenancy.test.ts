@@ -34,12 +34,13 @@ test('no ceiling is ever exceeded by a plan, whatever happened before (S7)', { t
         take(world, step);
         const tenancy = new ReferenceTenancy(world.rows(), world.nowMs);
         for (const unit of world.engine.fork().decide(world.nowMs).units) {
-          if (unit.kind !== 'start') continue;
           const row = world.jobs.get(unit.job)!;
-          // What it claimed counts as its use already.
-          if (row.state.state === 'queued' && row.state.claim) continue;
-          expect(tenancy.isOver(row, unit.uses)).toBe(false);
-          tenancy.start(row, unit.uses);
+          // What is claimed counts as use already.
+          const isClaimed = row.state.state === 'queued' && row.state.claim !== null;
+          if (unit.kind === 'release' || isClaimed) continue;
+          const uses = unit.kind === 'start' ? unit.uses : unit.claim.uses;
+          expect(tenancy.isOver(row, uses)).toBe(false);
+          tenancy.start(row, uses);
         }
       }
     }),

@@ -77,8 +77,19 @@ export class Turns {
 
   /** The job whose turn it was is placed, and its use is counted already; or it steps aside for the next of its lane. */
   passed(head: Head): void {
-    const { lane, starved, next } = head;
     advance(head);
+    this.#goOn(head);
+  }
+
+  /** No more of this entry can start; others of its lane may. */
+  passedEntry(head: Head): void {
+    head.position = -1;
+    head.job = -1;
+    this.#goOn(head);
+  }
+
+  #goOn(head: Head): void {
+    const { lane, starved, next } = head;
     head.next = -1;
     if (starved) {
       if (head.position < 0) pop(this.#starved, this.#beforeStarved);

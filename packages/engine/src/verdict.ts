@@ -14,6 +14,7 @@ import { matchShape, type Shape } from './shape.ts';
 export class Fleets {
   readonly live: Fleet;
   #empty: Fleet | null = null;
+  #idle: Fleet | null = null;
 
   constructor(live: Fleet) {
     this.live = live;
@@ -21,12 +22,29 @@ export class Fleets {
 
   setPolicy(policy: Policy): void {
     this.live.setPolicy(policy);
+    this.live.firstFit = policy.backfill.mode === 'conservative';
   }
 
   get empty(): Fleet {
     if (this.#empty?.existence !== this.live.existence) this.#empty = this.live.emptied();
     return this.#empty!;
   }
+
+  /** The same without runs, but with nodes that are silent or draining as they are: what waiting alone can bring. */
+  get idle(): Fleet {
+    if (this.#idle?.standing !== this.live.standing) this.#idle = this.live.emptied(true);
+    return this.#idle!;
+  }
+}
+
+/** Whether the shape would fit if every run had ended; kept until a node comes, goes or changes. */
+export function fitsIdle(fleets: Fleets, shape: Shape): boolean {
+  matchShape(shape, fleets.live.classes);
+  if (shape.idleAt !== fleets.live.standing) {
+    shape.idleAt = fleets.live.standing;
+    shape.fitsIdle = fits(fleets.idle, shape);
+  }
+  return shape.fitsIdle;
 }
 
 /** Whether the shape fits the fleet as it stands. Changes nothing. */

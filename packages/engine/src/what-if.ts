@@ -6,6 +6,7 @@ import {
   type JobId,
   type LostWork,
   type Plan,
+  type PlannedStart,
   type PlanUnit,
   preemptedResult,
   preemptionsKept,
@@ -21,6 +22,7 @@ import {
 } from '@muster/model';
 import { apply } from './apply.ts';
 import { damage } from './damage.ts';
+import { plannedStarts } from './explain.ts';
 import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
 import { placeHourMicro } from './place-price.ts';
@@ -74,6 +76,7 @@ class Future {
   readonly preempted = new Map<RunId, WhatIfPreemption>();
   /** What every entry was last told. */
   readonly told = new Map<string, Verdict>();
+  #planned: ReadonlyMap<JobId, PlannedStart> | null = null;
 
   constructor(state: State, nowMs: number) {
     this.state = state;
@@ -94,6 +97,16 @@ class Future {
       for (const unit of plan.units) this.#carryOut(unit);
       this.settled = plan.units.length === 0;
     }
+  }
+
+  /** With the start that is planned for the job in the end, as it would be told when asked. */
+  withStart(job: JobId, verdict: Verdict | null): Verdict | null {
+    if (verdict?.kind !== 'waits') return verdict;
+    this.#planned ??= new Map(
+      plannedStarts(this.state, this.nowMs).map(({ job: id, ...start }) => [id, start]),
+    );
+    const planned = this.#planned.get(job);
+    return planned ? { ...verdict, planned } : verdict;
   }
 
   /** The entries that wait in line; a job in its backoff is in none. */
@@ -245,7 +258,9 @@ function verdictsOf(without: Future, withIt: Future): WhatIfVerdict[] {
     const was = before.has(entry) ? (without.told.get(entry) ?? null) : null;
     const is = withIt.told.get(entry) ?? null;
     if (bindingOf(was) === bindingOf(is)) continue;
-    found.push({ project: projectIn(entry), jobs, job: first, before: was, after: is });
+    const project = projectIn(entry);
+    const [from, to] = [without.withStart(first, was), withIt.withStart(first, is)];
+    found.push({ project, jobs, job: first, before: from, after: to });
   }
   return found.sort(byJob);
 }

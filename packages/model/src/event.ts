@@ -59,6 +59,7 @@ export interface RunFacts {
 
 /** A run as rows have it: what it holds, and what has happened to it since. */
 export interface LiveRun extends RunFacts {
+  readonly plannedMs: number;
   /** Null until every task has started. */
   readonly startedMs: number | null;
   /** When it last said that its work is saved, by the server's clock; null when it never did. */

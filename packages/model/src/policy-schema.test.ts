@@ -37,7 +37,7 @@ describe('a policy as people write it', () => {
       share: { halfLife: '1d' },
       ageing: { point: '1h' },
       deadline: { margin: '0s' },
-      backfill: { mode: 'skip', depth: 4 },
+      backfill: { mode: 'conservative', depth: 4 },
       preemption: { nearEnd: '1m', cooling: '2m', window: '1h' },
     };
     const parsed = parsePolicy(written);
@@ -53,13 +53,6 @@ describe('a policy as people write it', () => {
     expect(parsed.policy.quotas[1]).toMatchObject({ weightMilli: 2500, userCeiling: { gpu: 500 } });
     expect(parsePolicy(policyDocument(parsed.policy))).toEqual(parsed);
     expect(parsePolicy(policyDocument(defaultPolicy))).toEqual({ ok: true, policy: defaultPolicy });
-  });
-
-  test('with planned starts is refused until they are kept', () => {
-    expect(problems({ backfill: { mode: 'easy' } })).toEqual({
-      '/backfill/mode':
-        'planned starts are not supported yet; only skip is, where everything that fits starts',
-    });
   });
 
   test('is refused with every unknown field and the nearest known one', () => {

@@ -273,13 +273,6 @@ function policyProblems(policy: Policy): FieldProblem[] {
   }
   if (!names.includes(policy.defaultTier))
     add(['defaultTier'], unknown(policy.defaultTier), policy.defaultTier);
-  if (policy.backfill.mode !== 'skip')
-    problems.push({
-      code: 'unsupported-field',
-      path: '/backfill/mode',
-      message: 'planned starts are not supported yet; only skip is, where everything that fits starts',
-      value: policy.backfill.mode,
-    });
   placingProblems(policy, add);
   const seen = new Set<string>();
   for (const [i, each] of policy.quotas.entries()) {

@@ -134,7 +134,7 @@ export const defaultPolicy: Policy = {
   share: { halfLifeMs: 7 * day },
   ageing: { pointMs: 10 * minute },
   deadline: { marginMs: 15 * minute },
-  backfill: { mode: 'skip', depth: 16 },
+  backfill: { mode: 'easy', depth: 16 },
   preemption: { nearEndMs: 2 * minute, coolingMs: 5 * minute, windowMs: day },
   ...defaultPlacing,
 };

@@ -37,12 +37,32 @@ export const passingLacks: readonly Lack[] = [
 
 export type Verdict =
   | { readonly kind: 'placed'; readonly nodes: readonly NodeId[] }
-  | { readonly kind: 'waits'; readonly reasons: readonly WaitReason[] }
+  | {
+      readonly kind: 'waits';
+      readonly reasons: readonly WaitReason[];
+      /** Only of jobs that have one, and only when asked: what is told and stored does not move with time. */
+      readonly planned?: PlannedStart;
+    }
   | {
       readonly kind: 'impossible';
       readonly reasons: readonly ImpossibleReason[];
       readonly nearest: readonly string[];
     };
+
+/** When a job that waits for room is expected to start, if nothing of higher order comes. */
+export interface PlannedStart {
+  readonly startMs: number;
+  /** Runs on the places it is to get that are expected to end until then. */
+  readonly runs: number;
+  /** Of those, how many have no time limit and are taken to run as long as their tier's default. */
+  readonly assumed: number;
+  /** And how many have already run longer than was expected. */
+  readonly overdue: number;
+}
+
+export interface PlannedJob extends PlannedStart {
+  readonly job: JobId;
+}
 
 export type WaitReason =
   | {
@@ -62,6 +82,8 @@ export type WaitReason =
   | { readonly code: 'near-end'; readonly job: JobId; readonly endMs: number | null }
   /** A ceiling of the project or of one above it does not allow it now. */
   | OverCeiling
+  /** What is free is kept for a job ahead, which it would delay; without a start nobody may pass that job. */
+  | { readonly code: 'reserved'; readonly startMs: number | null }
   /** Jobs ahead took what was free this cycle: starved ones, higher tiers, its own project's, or projects whose turn it is. */
   | {
       readonly code: 'behind';
@@ -158,6 +180,10 @@ function waitText(reason: WaitReason): string {
       return `held by ${reason.by}`;
     case 'over-ceiling':
       return ceilingText(reason);
+    case 'reserved':
+      return reason.startMs === null
+        ? 'a job ahead waits for room, and under the policy nobody passes it'
+        : 'what is free is kept for a job ahead, which is planned to start before this one would end';
     case 'behind':
       return reason.ahead === 0
         ? 'it is the turn of other projects, by their shares'

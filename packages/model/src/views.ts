@@ -34,6 +34,8 @@ export interface JobView {
   readonly endedAt: string | null;
   /** Not started before this time (retry backoff). */
   readonly notBefore: string | null;
+  /** When it is expected to start; only of a queued job that room is kept for. */
+  readonly plannedStart: string | null;
   readonly result: JobResult | null;
   readonly exitCode: number | null;
   /** Why it waits, for queued jobs that the engine has looked at: the stored verdict and its sentence. */

@@ -9,6 +9,7 @@ import {
   freshId,
   type NodeId,
   onlyVerdict,
+  type PlannedJob,
   type Role,
   type ServerId,
   type Verdict,
@@ -26,6 +27,7 @@ export interface PlayedControl extends ControlPlane {
   verdict: Verdict | null;
   /** The whole answer beside the verdict. */
   explanation: Explanation | null;
+  plannedStarts: readonly PlannedJob[];
   lag: number;
   troubles: readonly string[];
   readonly connectedNodes: Set<NodeId>;
@@ -67,6 +69,7 @@ export function playControl(store: Store): PlayedControl {
     server: freshId('server', Date.now(), randomBytes(9)) as ServerId,
     verdict: null,
     explanation: null,
+    plannedStarts: [],
     lag: 0,
     troubles: [],
     connectedNodes,
@@ -74,6 +77,7 @@ export function playControl(store: Store): PlayedControl {
     read: async ({ offset }) => ({ offset, data: new Uint8Array(), size: offset, end: true }),
     explain: (_job, atLeast) => explained(atLeast),
     consider: async () => explained((await store.head()).sequence),
+    planned: async () => control.plannedStarts,
     ledger: async () => loadEngine(await store.loadEngine()).ledger(await store.nowMs()),
     whatIf: questions.whatIf,
     score: questions.score,

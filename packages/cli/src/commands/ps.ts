@@ -148,6 +148,7 @@ function columns(cli: Cli): Column<JobView>[] {
     { title: 'BY', cell: (job) => job.submittedBy, importance: 10, least: 6 },
     { title: 'SUBMITTED', cell: (job) => ago(job.submittedAt, cli.nowMs), importance: 15 },
     { title: 'STARTED', cell: (job) => localTime(job.startedAt, cli.nowMs), importance: 5, wide: true },
+    { title: 'PLANNED', cell: (job) => localTime(job.plannedStart, cli.nowMs), importance: 5, wide: true },
     { title: 'REASON', cell: jobReason, importance: 40, least: 24 },
   ];
 }

@@ -52,6 +52,7 @@ function show(cli: Cli, job: JobDetail): void {
       'Ended',
       `${localTime(job.endedAt, cli.nowMs)}, ran ${elapsed(job.startedAt, job.endedAt, cli.nowMs)}`,
     );
+  if (job.plannedStart) field(cli, 'Planned', `to start at ${localTime(job.plannedStart, cli.nowMs)}`);
   if (job.notBefore) field(cli, 'Not before', ago(job.notBefore, cli.nowMs));
   showSpec(cli, job);
   for (const run of [...job.runs].sort((a, b) => b.attempt - a.attempt)) showRun(cli, run);

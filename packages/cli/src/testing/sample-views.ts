@@ -24,6 +24,7 @@ export function jobView(change: Partial<JobView> = {}): JobView {
     startedAt: secondsAgo(90),
     endedAt: null,
     notBefore: null,
+    plannedStart: null,
     result: null,
     exitCode: null,
     verdict: null,

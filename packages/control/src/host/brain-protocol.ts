@@ -5,7 +5,8 @@ import type { JobId } from '@muster/model';
 export type BrainAsked =
   | { readonly what: 'explain'; readonly job: JobId; readonly atLeast: number; readonly whole: boolean }
   | { readonly what: 'consider'; readonly request: JobRequest }
-  | { readonly what: 'ledger'; readonly atLeast: number };
+  | { readonly what: 'ledger'; readonly atLeast: number }
+  | { readonly what: 'planned' };
 
 export type BrainTold =
   | { readonly what: 'lead'; readonly epoch: number | null }

@@ -1,5 +1,5 @@
 // The brain seen from the main thread: the same interface, answered over messages by brain-worker.ts.
-import type { Ledger } from '@muster/model';
+import type { Ledger, PlannedJob } from '@muster/model';
 import type { Brain, BrainStatus } from '../brain.ts';
 import type { Explained } from '../control-plane.ts';
 import type { Log } from '../world.ts';
@@ -37,6 +37,7 @@ export async function startBrainThread({ databaseUrl, log, onBug }: BrainThreadO
     explain: (job, atLeast, whole = false) => link.ask<Explained>({ what: 'explain', job, atLeast, whole }),
     consider: (request) => link.ask<Explained>({ what: 'consider', request }),
     ledger: (atLeast) => link.ask<Ledger>({ what: 'ledger', atLeast }),
+    planned: () => link.ask<readonly PlannedJob[]>({ what: 'planned' }),
     status: () => status,
     stop: () => link.stop(),
   };

@@ -22,6 +22,8 @@ side.serve<BrainAsked, BrainTold>({
         return brain.consider(asked.request);
       case 'ledger':
         return brain.ledger(asked.atLeast);
+      case 'planned':
+        return brain.planned();
     }
   },
   told(told) {

@@ -69,6 +69,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
     server,
     explain: (job, atLeast, whole) => brain.explain(job, atLeast, whole),
     consider: (request) => brain.consider(request),
+    planned: () => brain.planned(),
     ledger: (atLeast) => brain.ledger(atLeast),
     score: (request, known) => questions.score(request, known),
     whatIf: (question, atLeast) => questions.whatIf(question, atLeast),

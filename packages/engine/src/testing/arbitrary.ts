@@ -11,6 +11,7 @@ import {
   type JobDemand,
   type NearDemand,
   type NodeFacts,
+  type Policy,
   type PriceRow,
   type Prices,
   type Quota,
@@ -50,6 +51,7 @@ export type Step =
       readonly guaranteed: boolean;
       readonly power: number | null;
       readonly prices: Prices;
+      readonly backfill: Policy['backfill'];
       readonly quotas: readonly Quota[];
     };
 
@@ -241,7 +243,7 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
         tier: fc.constantFrom('standard', 'standard', 'critical', 'gone'),
         priority: fc.constantFrom(0, 0, 5),
         user: fc.constantFrom('ada', 'ada', 'bob'),
-        durationMs: fc.constantFrom(null, null, 50),
+        durationMs: fc.constantFrom(null, null, 50, 300),
         deadlineInMs: fc.constantFrom(null, null, 100, 1000),
         held: fc.constantFrom(false, false, false, true),
       }),
@@ -279,6 +281,13 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
         guaranteed: fc.boolean(),
         power: fc.constantFrom(null, 1000, 2500),
         prices: arbitraryPrices,
+        backfill: fc.constantFrom<Policy['backfill']>(
+          { mode: 'easy', depth: 3 },
+          { mode: 'conservative', depth: 3 },
+          { mode: 'conservative', depth: 3 },
+          { mode: 'skip', depth: 3 },
+          { mode: 'strict', depth: 3 },
+        ),
         quotas: fc.uniqueArray(arbitraryQuota, { selector: (quota) => quota.project, maxLength: 5 }),
       }),
     },
@@ -365,6 +374,7 @@ export function take(world: World, step: Step): void {
           resources: step.power === null ? [] : [powerPerRack(step.power)],
         },
         quotas: step.quotas,
+        backfill: step.backfill,
         share: { halfLifeMs: 256_000 },
         ageing: { pointMs: 10 },
         deadline: { marginMs: 30 },

@@ -91,12 +91,12 @@ export function baseOf(row: JobRow) {
   return { job: row.job, jobVersion: row.version, run: runId(row.job, attempt), attempt };
 }
 
-export function withRun(rows: EngineRows, unit: Unit): EngineRows {
+export function withRun(rows: EngineRows, unit: Unit, plannedMs: number): EngineRows {
   const { run, job, attempt, exclusive, tasks, port, uses } = unit;
   const live = { run, job, attempt, exclusive, tasks, port, uses };
   return {
     ...rows,
-    runs: [...rows.runs, { ...live, startedMs: null, checkpointMs: null, stopping: false }],
+    runs: [...rows.runs, { ...live, plannedMs, startedMs: null, checkpointMs: null, stopping: false }],
   };
 }
 

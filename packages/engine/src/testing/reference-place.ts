@@ -39,7 +39,12 @@ export interface Box {
   tasks: number;
   readonly jobs: Set<string>;
   exclusive: boolean;
+  /** Of a box that stands for several moments: what is on it at each, and what it was made with. */
+  readonly beside?: { readonly base: Load; readonly moments: readonly Load[] };
 }
+
+/** What of a box counts for the resources of its domains. */
+export type Load = Pick<Box, 'tasks' | 'taken'>;
 
 export function boxesOf(rows: EngineRows): Box[] {
   const boxes = rows.nodes
@@ -243,28 +248,29 @@ function placeInSomeOrder(gang: Gang): { boxes: Box[]; unit: Unit } | null {
 
 /** The gang in its boxes, or the group that found no place. */
 export function placeGang(gang: Gang, order: readonly number[]): { boxes: Box[]; unit: Unit } | number {
-  const { row } = gang;
-  const { groups, exclusive } = row.demand;
+  const { groups } = gang.row.demand;
   const tasksOf: Task[][] = groups.map(() => []);
   for (const g of order) {
     tasksOf[g] = placeGroup(gang, g, tasksOf);
     if (tasksOf[g].length < groups[g]!.tasks) return g;
   }
-  const tasks = tasksOf.flat().map((task, rank) => ({ rank, ...task }));
+  return { boxes: gang.boxes, unit: unitOf(gang, tasksOf.flat()) };
+}
+
+export function unitOf({ row, boxes, port }: Gang, placed: readonly Task[]): Unit {
+  const tasks = placed.map((task, rank) => ({ rank, ...task }));
   const { attempt } = row.state;
-  const run = runId(row.job, attempt);
-  const unit: Unit = {
+  return {
     kind: 'start',
     job: row.job,
     jobVersion: row.version,
-    run,
+    run: runId(row.job, attempt),
     attempt,
-    exclusive,
+    exclusive: row.demand.exclusive,
     tasks,
-    port: gang.port!,
-    uses: usesOf(gang.boxes, tasks),
+    port: port!,
+    uses: usesOf(boxes, tasks),
   };
-  return { boxes: gang.boxes, unit };
 }
 
 /** What the tasks use where they are. */
@@ -330,7 +336,13 @@ function mixOf(rows: EngineRows): ReferenceMix {
 }
 
 /** As many of `count` tasks as fit into the boxes named, node by node in the order of order.ts. */
-export function fillNodes(gang: Gang, g: number, nodes: ReadonlySet<NodeId>, count: number): Task[] {
+export function fillNodes(
+  gang: Gang,
+  g: number,
+  nodes: ReadonlySet<NodeId>,
+  count: number,
+  compare: (a: Way, b: Way) => number = better,
+): Task[] {
   const tasks: Task[] = [];
   while (tasks.length < count) {
     const needsPort: boolean = g === 0 && gang.port === null;
@@ -339,7 +351,7 @@ export function fillNodes(gang: Gang, g: number, nodes: ReadonlySet<NodeId>, cou
       .filter((box) => !needsPort || freePort(box) !== null)
       .map((box) => fill(gang, g, box, Math.min(count - tasks.length, resourceRoom(gang, g, box))))
       .filter((way) => way.tasks.length > 0)
-      .sort((a, b) => scoreOf(gang, g, a.before) - scoreOf(gang, g, b.before) || better(a, b));
+      .sort((a, b) => scoreOf(gang, g, a.before) - scoreOf(gang, g, b.before) || compare(a, b));
     if (!best) break;
     if (needsPort) gang.port = freePort(best.after);
     if (needsPort) best.after.ports.add(gang.port!);
@@ -485,7 +497,7 @@ function meets(value: string | undefined, rule: Constraint): boolean {
   return rule.op === 'in' ? among : !among;
 }
 
-function freePort(box: Box): number | null {
+export function freePort(box: Box): number | null {
   const { first, count } = box.facts.inventory.ports;
   for (let port = first; port < first + count; port++) if (!box.ports.has(port)) return port;
   return null;

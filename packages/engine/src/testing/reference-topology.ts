@@ -6,6 +6,7 @@ import {
   fillNodes,
   firstOrder,
   type Gang,
+  type Load,
   placeOne,
   resourceNeeds,
   type Task,
@@ -39,6 +40,15 @@ function domainOf(gang: Gang, { facts }: Box, level: number): Domain {
     name === 'cluster' ? facts.cluster : name === 'pool' ? facts.pool : (labels[name] ?? ''),
   );
   return { level, path: [...names, facts.node].slice(0, level + 1).join('\0') };
+}
+
+/** The narrowest domain that a job of one group must be wholly in if it has a task on the box; null where there is none. */
+export function requiredDomain(gang: Gang, box: Box): string | null {
+  const { topology, groups } = gang.row.demand;
+  const levels = [topology, groups[0]!.topology].flatMap((asked) =>
+    asked?.mode === 'required' ? [levelOf(gang, asked.level)] : [],
+  );
+  return levels.includes(null) ? null : domainOf(gang, box, Math.max(-1, ...levels.map(Number))).path;
 }
 
 function boxesIn(gang: Gang, domain: Domain): Box[] {
@@ -105,6 +115,9 @@ function holdingAll(gang: Gang, order: readonly number[], region: Domain, level:
   );
 }
 
+/** Nodes of equal score in the order of their ids, whatever is left on them. */
+const byScoreAlone = (): number => 0;
+
 type Near = (box: Box) => boolean;
 const everywhere: Near = () => true;
 
@@ -133,6 +146,7 @@ function roomOf(gang: Gang, g: number, near: Near, domain: Domain): number {
 
 /** Of each resource the least a task needs anywhere. */
 function leastNeeds(gang: Gang, g: number): number[] {
+  if (gang.policy.topology.resources.length === 0) return [];
   const all = gang.boxes.flatMap((box) => {
     const needs = resourceNeeds(gang, g, box);
     return needs === null ? [] : [needs];
@@ -149,12 +163,22 @@ function limitOf(gang: Gang, needs: readonly number[], domain: Domain): number {
     const amount = capacity[name] ?? capacity.default;
     if (levelOf(gang, level) !== domain.level || name === '' || amount === undefined || needs[r] === 0)
       continue;
-    let used = 0;
-    for (const box of boxesIn(gang, domain)) {
-      used += box.tasks * perTask * 1000;
-      for (const { index, kind, model } of box.facts.inventory.devices)
-        used += (box.taken.get(index) ?? 0) * (perDevice[model] ?? perDevice[kind] ?? 0);
-    }
+    const useOf = ({ facts }: Box, { tasks, taken }: Load): number =>
+      facts.inventory.devices.reduce(
+        (sum, { index, kind, model }) =>
+          sum + (taken.get(index) ?? 0) * (perDevice[model] ?? perDevice[kind] ?? 0),
+        tasks * perTask * 1000,
+      );
+    const boxes = boxesIn(gang, domain);
+    const moments = gang.boxes[0]?.beside?.moments.length ?? 1;
+    const sums = Array.from({ length: moments }, (_, m) =>
+      boxes.reduce((sum, box) => {
+        const { beside } = box;
+        const own = useOf(box, box) - (beside ? useOf(box, beside.base) : 0);
+        return sum + own + (beside ? useOf(box, beside.moments[m]!) : 0);
+      }, 0),
+    );
+    const used = Math.max(...sums);
     limit = Math.min(limit, Math.floor(Math.max(0, amount * 1000 - used) / needs[r]!));
   }
   return limit;
@@ -189,6 +213,8 @@ export function placeGroup(gang: Gang, g: number, tasksOf: readonly (readonly Ta
     near = (box) => domains.has(domainOf(gang, box, level).path);
   }
   const anyPlace = asked === null && ask === null && region === fleet && packLevel < 0;
+  if (anyPlace && gang.policy.backfill.mode === 'conservative')
+    return fillNodes(gang, g, new Set(gang.boxes.map(({ facts }) => facts.node)), tasks, byScoreAlone);
   if (anyPlace && tasks === 1 && gang.boxes.some(({ mix }) => mix.kinds > 1)) return placeOne(gang, g);
   if (asked === null) return pack(gang, g, near, region, packLevel, tasks);
   const level = levelOf(gang, asked.level);

@@ -4,11 +4,13 @@
 import {
   canonicalJson,
   type EngineRows,
+  entryHead,
+  type JobId,
   leastUses,
   type PlanUnit,
   type RunId,
-  type Uses,
 } from '@muster/model';
+import { ReferenceFuture } from './reference-backfill.ts';
 import { baseOf, isStuck, settle, withClaim, withRun } from './reference-claims.ts';
 import { boxesOf, type JobRow, placeJob, type Unit } from './reference-place.ts';
 import { hasVictims, isClaimOver, isCooling, preemptFor } from './reference-preempt.ts';
@@ -21,7 +23,20 @@ export type Bare =
   | Extract<PlanUnit, { kind: 'release' }>;
 
 export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
+  const { starts, preempts, giveUps } = walk(rows, nowMs, () => false);
+  const settled = rows.jobs.toSorted(byId).flatMap((row) => settle(rows, row));
+  return [...settled, ...starts, ...preempts, ...giveUps()];
+}
+
+/** Who has a planned start, and when. */
+export function referencePlanned(rows: EngineRows, nowMs: number): { job: JobId; startMs: number }[] {
+  const { future } = walk(rows, nowMs, ({ open }) => !open);
+  return future.planned.map(({ row, startMs }) => ({ job: row.job, startMs }));
+}
+
+function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) => boolean) {
   const tenancy = new ReferenceTenancy(rows, nowMs);
+  const future = new ReferenceFuture(rows, nowMs);
   const starts: Unit[] = [];
   const preempts: Bare[] = [];
   // What was decided so far is part of the world for those who come after; what starts now is nobody's victim.
@@ -30,28 +45,24 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
   const failedShapes = new Set<string>();
   /** Lanes that may look for victims: they did not fit or were over a ceiling as the walk began, and there were victims then. */
   const wanting = new Set<string>();
-  const shapeOf = (row: JobRow): string => canonicalJson(row.demand);
-  const laneOf = (row: JobRow): string => canonicalJson([row.project, row.user, row.demand]);
+  /** By shape: jobs that run this long or longer find only room that is kept. */
+  const keptFromMs = new Map<string, number>();
   let line = waiting();
-  while (line.length > 0) {
-    const row = tenancy.next(line);
-    // One that is cooling would not look for victims, and steps aside for the next.
-    const aside = wanting.has(laneOf(row)) && isCooling(rows, row, nowMs);
-    if (tryJob(row) || aside) line = line.filter((other) => other !== row);
-    else line = line.filter((other) => laneOf(other) !== laneOf(row));
+  while (line.length > 0 && !stop(future)) {
+    const isGone = leavesWith(tenancy.next(line));
+    line = line.filter((other) => !isGone(other));
   }
-  const settled = rows.jobs.toSorted(byId).flatMap((row) => settle(rows, row));
-  return [...settled, ...starts, ...preempts, ...rows.jobs.toSorted(byId).flatMap(giveUp)];
+  return { starts, preempts, future, giveUps: () => rows.jobs.toSorted(byId).flatMap(giveUp) };
 
   /** A claim that is stuck, when its job would have a place in the room that is left. */
   function giveUp(row: JobRow): Bare[] {
     const placed = isStuck(rows, row) ? placeJob(boxesOf(world), row, rows.policy) : null;
     if (!placed) return [];
-    world = withRun(world, placed.unit);
+    world = withRun(world, placed.unit, nowMs);
     return [{ kind: 'release', ...baseOf(row), reason: { code: 'claim-lost', message: '' } }];
   }
 
-  /** Jobs with room now, and those that may make some. */
+  /** Jobs with room now, those that may make some, and all where starts are planned. */
   function waiting(): JobRow[] {
     const boxes = boxesOf(rows);
     const queued = rows.jobs.filter(
@@ -67,36 +78,71 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
       const without = lane.filter((row) => isOver(row) || !fits.includes(row));
       if (without.length > 0 && lane.some((row) => hasVictims(rows, row, nowMs)))
         wanting.add(laneOf(lane[0]!));
-      inLine.push(...lane.filter((row) => !without.includes(row) || wanting.has(laneOf(row))));
+      const mayWait = (row: JobRow): boolean => future.active && !isOver(row);
+      inLine.push(
+        ...lane.filter((row) => !without.includes(row) || wanting.has(laneOf(row)) || mayWait(row)),
+      );
     }
     return inLine;
   }
 
-  function tryJob(row: JobRow): boolean {
-    const boxes = boxesOf(world);
-    const isOver = tenancy.isOver(row, leastUses(row.demand));
-    const fits = !isOver && !failedShapes.has(shapeOf(row)) && placeJob(boxes, row, rows.policy) !== null;
-    // An alternative that would be over a ceiling is passed over.
-    const within = (uses: Uses): boolean => !tenancy.isOver(row, uses);
-    const placed = fits ? placeJob(boxes, row, rows.policy, within) : null;
-    if (fits && !placed) return false;
-    if (placed) {
-      starts.push(placed.unit);
-      fresh.add(placed.unit.run);
-      world = withRun(world, placed.unit);
-      tenancy.start(row, placed.unit.uses);
-      return true;
+  /** Tries the job, and says who leaves the line with it. */
+  function leavesWith(row: JobRow): (other: JobRow) => boolean {
+    const alone = (other: JobRow): boolean => other === row;
+    const itsEntry = (other: JobRow): boolean =>
+      entryOf(other) === entryOf(row) && tenancy.isStarved(other) === tenancy.isStarved(row);
+    const itsLane = (other: JobRow): boolean => laneOf(other) === laneOf(row);
+    if (rows.policy.backfill.mode === 'strict' && !future.open) return itsLane;
+    // One that is cooling would not look for victims, and steps aside for the next.
+    const aside = wanting.has(laneOf(row)) && isCooling(rows, row, nowMs);
+    if (tenancy.isOver(row, leastUses(row.demand))) {
+      const found = wanting.has(laneOf(row)) && tryPreempting(row);
+      return found || aside ? alone : itsLane;
     }
-    if (!isOver) failedShapes.add(shapeOf(row));
-    if (!wanting.has(laneOf(row))) return false;
+    if (!failedShapes.has(shapeOf(row))) {
+      const tried = tryJob(row);
+      if (tried === 'placed') return alone;
+      if (tried === 'over') return itsLane;
+      if (tried === 'kept') return future.plan(row) ? alone : itsEntry;
+      failedShapes.add(shapeOf(row));
+    }
+    if (wanting.has(laneOf(row)) && tryPreempting(row)) return alone;
+    const planned = future.open && future.plan(row);
+    return aside || (planned && future.open) ? alone : itsLane;
+  }
+
+  function tryJob(row: JobRow): 'placed' | 'over' | 'kept' | 'no-room' {
+    const ms = future.duration(row);
+    if ((keptFromMs.get(shapeOf(row)) ?? Number.POSITIVE_INFINITY) <= ms) return 'kept';
+    const unit = future.place(row);
+    if (unit === 'no-room' || unit === 'over') return unit;
+    if (unit === 'kept') {
+      keptFromMs.set(shapeOf(row), ms);
+      return unit;
+    }
+    if (unit === 'quota-kept' || !future.admits(row, unit)) return 'kept';
+    starts.push(unit);
+    fresh.add(unit.run);
+    world = withRun(world, unit, nowMs);
+    tenancy.start(row, unit.uses);
+    future.start(row, unit);
+    return 'placed';
+  }
+
+  function tryPreempting(row: JobRow): boolean {
     const claim = preemptFor(world, row, nowMs, fresh);
     if (!claim || claim.victims.length === 0 || isClaimOver(world, row, claim, nowMs)) return false;
     preempts.push({ kind: 'preempt', ...baseOf(row), claim });
     world = withClaim(world, row, claim);
     tenancy.start(row, claim.uses);
+    future.claim(row, claim);
     return true;
   }
 }
+
+const shapeOf = (row: JobRow): string => canonicalJson(row.demand);
+const laneOf = (row: JobRow): string => canonicalJson([row.project, row.user, row.demand]);
+const entryOf = (row: JobRow): string => canonicalJson([entryHead(row), row.demand]);
 
 function byId(a: JobRow, b: JobRow): number {
   return a.job < b.job ? -1 : 1;

@@ -266,7 +266,13 @@ export class World {
     const { run, job, attempt, exclusive, tasks, port, uses } = unit;
     const { state } = this.jobs.get(job)!;
     const facts = { run, job, attempt, exclusive, tasks, port, uses };
-    this.runs.set(run, { ...facts, startedMs: null, checkpointMs: null, stopping: false });
+    this.runs.set(run, {
+      ...facts,
+      plannedMs: this.nowMs,
+      startedMs: null,
+      checkpointMs: null,
+      stopping: false,
+    });
     this.#count(facts, 1);
     const version = this.#setState(job, { state: 'starting', attempt, run, ...pastOf(state) });
     this.tell({ kind: 'run.planned', epoch: 1, version, plannedMs: this.nowMs, ...facts });

@@ -127,7 +127,7 @@ async function loadJobs(reader: Reader): Promise<EngineRows['jobs']> {
 const runRows = {
   name: 'engine-runs',
   text: `
-SELECT id AS run, job, attempt, exclusive, port, uses, state, checkpoint_ms AS "checkpointMs"
+SELECT id AS run, job, attempt, exclusive, port, uses, state, planned_ms AS "plannedMs", checkpoint_ms AS "checkpointMs"
 FROM run WHERE ended_ms IS NULL AND id > $1 ORDER BY id LIMIT ${pageRows}`,
 };
 const taskRows = {

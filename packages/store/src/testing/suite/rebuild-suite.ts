@@ -122,7 +122,9 @@ export function rebuildSuite(harness: Harness): void {
     ]);
     expect(rows.jobs[0]).toMatchObject({ demand: item.demand, version: 2, state: { state: 'starting' } });
     const { kind: _, jobVersion: __, nodeGenerations: ___, ...facts } = unit;
-    expect(rows.runs).toEqual([{ ...facts, startedMs: null, checkpointMs: null, stopping: false }]);
+    expect(rows.runs).toEqual([
+      { ...facts, plannedMs: expect.any(Number), startedMs: null, checkpointMs: null, stopping: false },
+    ]);
   });
 
   test('the log is read on from any point, and by scope', async () => {

@@ -1,0 +1,373 @@
+import { defaultPolicy, type JobDemand, type JobId, type Policy, type Quota } from '@muster/model';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { loadEngine } from './load.ts';
+import { demand, devices, gpus, group, job, node, oneTask } from './testing/builders.ts';
+import { cases, timeoutOf } from './testing/cases.ts';
+import { starts } from './testing/plan-text.ts';
+import { referencePlanned, referenceUnits } from './testing/reference.ts';
+import { World } from './testing/world.ts';
+
+const tried = cases(100);
+const timeout = timeoutOf(tried);
+const minute = 60_000;
+
+type Backfill = Policy['backfill'];
+
+function policyWith(backfill: Backfill, quotas: readonly Quota[] = []): Policy {
+  const tier = { ...defaultPolicy.tiers[0]!, name: 'standard', rank: 1, preempts: [], starvesAfterMs: null };
+  return { ...defaultPolicy, tiers: [{ ...tier, durationMs: 50 }], quotas, backfill };
+}
+
+function worldWith(backfill: Backfill, ...names: string[]): World {
+  const world = new World(loadEngine, ...names.map((name) => node(name)));
+  world.setPolicy(policyWith(backfill));
+  return world;
+}
+
+const easy: Backfill = { mode: 'easy', depth: 1 };
+const conservative: Backfill = { mode: 'conservative', depth: 8 };
+
+/** Commits what is decided and says that it runs. */
+function cycle(world: World): JobId[] {
+  const plan = world.cycle();
+  for (const { run } of starts(plan)) world.running(run);
+  return starts(plan).map((unit) => unit.job);
+}
+
+let next = 0;
+function submit(world: World, asks: JobDemand, durationMs: number | null): JobId {
+  const facts = job(++next, asks, { durationMs, submittedMs: world.nowMs });
+  world.submit(facts);
+  return facts.job;
+}
+
+function startOf(world: World, id: JobId): number | undefined {
+  const verdict = world.engine.verdict(id, world.nowMs);
+  return verdict?.kind === 'waits' ? verdict.planned?.startMs : undefined;
+}
+
+function reasonOf(world: World, id: JobId) {
+  const verdict = world.engine.verdict(id, world.nowMs);
+  return verdict?.kind === 'waits' ? verdict.reasons[0] : undefined;
+}
+
+describe('easy', () => {
+  test('the first job that waits for room starts when enough has ended, and says on what that rests', () => {
+    const world = worldWith(easy, 'a');
+    submit(world, oneTask(4), 10 * minute);
+    submit(world, oneTask(4), null);
+    cycle(world);
+    const large = submit(world, oneTask(8), minute);
+    expect(cycle(world)).toEqual([]);
+    expect(world.engine.verdict(large, world.nowMs)).toMatchObject({
+      kind: 'waits',
+      planned: { startMs: world.nowMs + 10 * minute, runs: 2, assumed: 1, overdue: 0 },
+    });
+    expect(world.engine.planned(world.nowMs).map((planned) => planned.job)).toEqual([large]);
+  });
+
+  test('what ends in time passes, what does not waits for the job that room is kept for', () => {
+    const world = worldWith(easy, 'a');
+    submit(world, oneTask(4), 10 * minute);
+    cycle(world);
+    submit(world, oneTask(8), minute);
+    const long = submit(world, oneTask(1), 11 * minute);
+    const short = submit(world, oneTask(1), 10 * minute);
+    expect(cycle(world)).toEqual([short]);
+    expect(reasonOf(world, long)).toEqual({
+      code: 'reserved',
+      startMs: world.nowMs + 10 * minute,
+    });
+  });
+
+  test('what is beside the reservation may run for ever', () => {
+    const world = worldWith(easy, 'a', 'b');
+    for (const asks of [6, 4]) submit(world, oneTask(asks), 10 * minute);
+    cycle(world);
+    submit(world, oneTask(8), minute);
+    const long = submit(world, oneTask(2), 1000 * minute);
+    const [beside] = [submit(world, oneTask(4), 1000 * minute)];
+    // Six of one node and four of the other are taken: one of them will be reserved, the other stays free.
+    const started = cycle(world);
+    expect(started).toHaveLength(1);
+    expect([long, beside]).toContain(started[0]);
+  });
+
+  test('room is free for all again when the job it was kept for is cancelled', () => {
+    const world = worldWith(easy, 'a');
+    submit(world, oneTask(4), 10 * minute);
+    cycle(world);
+    const large = submit(world, oneTask(8), minute);
+    const long = submit(world, oneTask(4), 11 * minute);
+    expect(cycle(world)).toEqual([]);
+    world.cancel(large);
+    expect(cycle(world)).toEqual([long]);
+  });
+
+  test('a run that outlives its duration is expected to need a tenth of its age more, and is waited for', () => {
+    const world = worldWith(easy, 'a');
+    submit(world, oneTask(4), 100 * minute);
+    cycle(world);
+    const begunMs = world.nowMs;
+    const large = submit(world, oneTask(8), minute);
+    const short = submit(world, oneTask(4), 5 * minute);
+    world.nowMs += 98 * minute;
+    expect(cycle(world)).toEqual([]);
+    expect(world.decide().wakeAtMs).toBe(begunMs + 100 * minute);
+    world.nowMs += 2 * minute;
+    expect(startOf(world, large)).toBe(begunMs + 110 * minute);
+    expect(cycle(world)).toEqual([short]);
+  });
+
+  test('a gang that could not start though all ended keeps no room', () => {
+    const world = worldWith(easy, 'a', 'b');
+    submit(world, oneTask(8), 10 * minute);
+    cycle(world);
+    world.drain(node('b').node, true);
+    const gang = submit(world, demand(group([gpus(8)], { tasks: 2 })), minute);
+    world.drain(node('b').node, false);
+    expect(startOf(world, gang)).toBe(world.nowMs + 10 * minute);
+    world.drain(node('b').node, true);
+    expect(startOf(world, gang)).toBeUndefined();
+  });
+});
+
+describe('other modes', () => {
+  test('strict: nobody passes a job that waits for room', () => {
+    const world = worldWith({ mode: 'strict', depth: 1 }, 'a');
+    submit(world, oneTask(4), 10 * minute);
+    cycle(world);
+    const large = submit(world, oneTask(8), minute);
+    const short = submit(world, oneTask(1), 1);
+    expect(cycle(world)).toEqual([]);
+    expect(reasonOf(world, short)).toEqual({ code: 'reserved', startMs: null });
+    expect(startOf(world, large)).toBe(world.nowMs + 10 * minute);
+  });
+
+  test('skip: everything that fits starts', () => {
+    const world = worldWith({ mode: 'skip', depth: 1 }, 'a');
+    submit(world, oneTask(4), 10 * minute);
+    cycle(world);
+    const large = submit(world, oneTask(8), minute);
+    const long = submit(world, oneTask(4), 100 * minute);
+    expect(cycle(world)).toEqual([long]);
+    expect(startOf(world, large)).toBeUndefined();
+  });
+
+  test('conservative: every planned job has its time, one after the other', () => {
+    const world = worldWith(conservative, 'a');
+    submit(world, oneTask(4), 10 * minute);
+    cycle(world);
+    const first = submit(world, oneTask(8), 5 * minute);
+    const second = submit(world, oneTask(6), 5 * minute);
+    const third = submit(world, oneTask(2), 20 * minute);
+    cycle(world);
+    const at = (id: JobId): number => startOf(world, id)! - world.nowMs;
+    expect([first, second, third].map(at)).toEqual([10, 15, 15].map((minutes) => minutes * minute));
+  });
+});
+
+const arbitraryDurationMs = fc.constantFrom(null, 10, 30, 70, 200);
+
+const arbitraryAsk: fc.Arbitrary<JobDemand> = fc.oneof(
+  fc.constantFrom(1, 2, 3, 4).map((count) => oneTask(count)),
+  fc.constantFrom(0.5, 0.3).map((part) => demand(group([gpus(part)]))),
+  fc.constantFrom(2, 3).map((tasks) => demand(group([gpus(2)], { tasks }))),
+  fc.constant(demand(group([gpus(1)]), { exclusive: true })),
+  fc.constant(demand(group([], { cpuMilli: 3000, memoryMib: 100 }))),
+  fc.constant(demand([group([gpus(2)]), group([gpus(1, 'A100')], { name: 'second' })])),
+);
+
+type Step =
+  | {
+      readonly do: 'submit';
+      readonly asks: JobDemand;
+      readonly durationMs: number | null;
+      readonly project: string;
+    }
+  | { readonly do: 'cycle' }
+  | { readonly do: 'wait'; readonly ms: number }
+  | { readonly do: 'finish' | 'cancel' | 'start'; readonly at: number };
+
+const arbitraryStep: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('submit' as const),
+      asks: arbitraryAsk,
+      durationMs: arbitraryDurationMs,
+      project: fc.constantFrom('p', 'p', 'q'),
+    }),
+  },
+  { weight: 4, arbitrary: fc.constant({ do: 'cycle' as const }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(5, 25, 60_000) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom('finish' as const, 'cancel', 'start'), at: fc.nat(9) }),
+  },
+);
+
+const quota: Quota = {
+  project: 'p',
+  guaranteed: {},
+  ceiling: { gpu: 5000 },
+  userCeiling: {},
+  weightMilli: 1000,
+  preemptWithin: 'never',
+};
+
+const arbitraryPolicy: fc.Arbitrary<Policy> = fc
+  .record({
+    mode: fc.constantFrom('easy' as const, 'easy', 'conservative', 'conservative', 'strict', 'skip'),
+    depth: fc.constantFrom(2, 4),
+    limited: fc.boolean(),
+  })
+  .map(({ mode, depth, limited }) => policyWith({ mode, depth }, limited ? [quota] : []));
+
+/** Two or three nodes of four devices each. */
+const arbitraryWorld = fc
+  .record({
+    models: fc.array(fc.constantFrom('A100', 'H100'), { minLength: 2, maxLength: 3 }),
+    policy: arbitraryPolicy,
+  })
+  .map(({ models, policy }) => ({
+    policy,
+    nodes: models.map((model, i) =>
+      node(`n${i}`, { devices: devices(4, model), cpuMilli: 8000, memoryMib: 8192 }),
+    ),
+  }));
+
+function take(world: World, step: Step): void {
+  const pick = <T>(list: readonly T[], at: number): T | undefined => list[at % Math.max(1, list.length)];
+  switch (step.do) {
+    case 'submit': {
+      const { asks, durationMs, project } = step;
+      world.submit(job(world.log.length, asks, { durationMs, project, submittedMs: world.nowMs }));
+      break;
+    }
+    case 'cycle':
+      world.cycle();
+      break;
+    case 'wait':
+      world.nowMs += step.ms;
+      break;
+    case 'start':
+    case 'finish': {
+      const run = pick([...world.runs.keys()], step.at);
+      if (run && step.do === 'start') world.running(run);
+      else if (run) world.finish(run);
+      break;
+    }
+    case 'cancel': {
+      const row = pick(
+        [...world.jobs.values()].filter(({ state }) => state.state === 'queued'),
+        step.at,
+      );
+      if (row) world.cancel(row.job);
+    }
+  }
+}
+
+describe('for any history', { timeout }, () => {
+  test('the fast engine starts and plans what the naive one does, and so does a rebuilt one', () => {
+    fc.assert(
+      fc.property(
+        arbitraryWorld,
+        fc.array(arbitraryStep, { minLength: 5, maxLength: 25, size: 'max' }),
+        ({ nodes, policy }, steps) => {
+          const world = new World(loadEngine, ...nodes);
+          world.setPolicy(policy);
+          for (const step of steps) {
+            take(world, step);
+            const { nowMs } = world;
+            const fork = world.engine.fork();
+            const planned = fork.planned(nowMs).map(({ job: id, startMs }) => ({ job: id, startMs }));
+            expect(planned).toEqual(referencePlanned(world.rows(), nowMs));
+            const plan = fork.decide(nowMs);
+            const units = starts(plan).map(({ nodeGenerations: _, ...unit }) => unit);
+            expect(units).toEqual(referenceUnits(world.rows(), nowMs));
+            expect(world.rebuilt().decide(nowMs).units).toEqual(plan.units);
+            expect(fork.stateHash()).toBe(world.engine.stateHash());
+          }
+        },
+      ),
+      tried,
+    );
+  });
+});
+
+interface Arrival {
+  readonly afterMs: number;
+  readonly asks: JobDemand;
+  readonly durationMs: number;
+}
+
+const arbitraryArrival: fc.Arbitrary<Arrival> = fc.record({
+  afterMs: fc.constantFrom(0, 0, 3, 11),
+  asks: arbitraryAsk.filter(({ groups }) => groups.length === 1),
+  durationMs: fc.constantFrom(10, 30, 70, 200),
+});
+
+/**
+ * Plays arrivals, first come first served, with runs that last exactly as long as they say. No start that was planned for a
+ * job may move later by jobs that came after it.
+ */
+function playExactly(world: World, arrivals: readonly Arrival[]): void {
+  const promised = new Map<JobId, number>();
+  const endsMs = new Map<string, number>();
+  const waiting = [...arrivals];
+  let dueMs = world.nowMs + (waiting[0]?.afterMs ?? 0);
+  for (let count = 0; waiting.length > 0 || world.jobs.size > 0; count++) {
+    while (waiting.length > 0 && dueMs <= world.nowMs) {
+      const { asks, durationMs } = waiting.shift()!;
+      world.submit(job(world.log.length, asks, { durationMs, submittedMs: world.nowMs }));
+      dueMs += waiting[0]?.afterMs ?? 0;
+    }
+    for (;;) {
+      const plan = world.cycle();
+      if (plan.units.length === 0) break;
+      for (const { run, job: id } of starts(plan)) {
+        expect(world.nowMs, `${id} starts as planned`).toBeLessThanOrEqual(promised.get(id) ?? world.nowMs);
+        promised.delete(id);
+        endsMs.set(run, world.nowMs + world.jobs.get(id)!.durationMs!);
+        world.running(run);
+      }
+    }
+    const planned = world.engine.planned(world.nowMs);
+    for (const { job: id, startMs } of planned)
+      expect(startMs).toBeLessThanOrEqual(promised.get(id) ?? startMs);
+    for (const { job: id, startMs } of planned) promised.set(id, startMs);
+    const nextMs = Math.min(...endsMs.values(), ...(waiting.length > 0 ? [dueMs] : []));
+    if (nextMs === Number.POSITIVE_INFINITY) return;
+    world.nowMs = nextMs;
+    for (const [run, endMs] of endsMs) {
+      if (endMs > nextMs) continue;
+      endsMs.delete(run);
+      world.finish(run as Parameters<World['finish']>[0]);
+    }
+    expect(count).toBeLessThan(1000);
+  }
+}
+
+describe('with exact durations', { timeout }, () => {
+  for (const backfill of [easy, conservative]) {
+    test(`${backfill.mode} to ${backfill.depth}: no later job delays a planned start`, () => {
+      fc.assert(
+        fc.property(
+          arbitraryWorld,
+          fc.array(arbitraryArrival, { minLength: 5, maxLength: 25, size: 'max' }),
+          ({ nodes }, arrivals) => {
+            const world = new World(loadEngine, ...nodes);
+            world.setPolicy(policyWith(backfill));
+            playExactly(world, arrivals);
+          },
+        ),
+        tried,
+      );
+    });
+  }
+});
