@@ -1,5 +1,13 @@
 // The variables of a task, read off a sample: a gang of two groups on two nodes.
-import { type JobId, layoutRun, maxNodeListBytes, type NodeId, parseSpec, runId } from '@muster/model';
+import {
+  type JobId,
+  layoutRun,
+  maxNodeListBytes,
+  memberId,
+  type NodeId,
+  parseSpec,
+  runId,
+} from '@muster/model';
 import { code, page, table } from './markdown.ts';
 
 const meanings: Readonly<Record<string, string>> = {
@@ -24,6 +32,19 @@ const meanings: Readonly<Record<string, string>> = {
   MUSTER_MASTER_PORT: 'a port there that the plan keeps free for this run',
   MUSTER_DEVICES: 'indices of the devices this task holds on its node',
   MUSTER_DEVICE_MILLI: "thousandths of each of them: 1000, or the task's part of one device",
+};
+
+/** Only members of arrays have them. */
+const ofArrays: Readonly<Record<string, string>> = {
+  MUSTER_ARRAY_ID: 'the array; `MUSTER_JOB_ID` is the member',
+  MUSTER_ARRAY_INDEX: 'which member, from 0',
+  MUSTER_ARRAY_COUNT: 'how many there are',
+  SLURM_ARRAY_JOB_ID: 'the same for scripts written for Slurm',
+  SLURM_ARRAY_TASK_ID: '',
+  SLURM_ARRAY_TASK_COUNT: '',
+  SLURM_ARRAY_TASK_MIN: '',
+  SLURM_ARRAY_TASK_MAX: '',
+  SLURM_ARRAY_TASK_STEP: '',
 };
 
 /** Made in packages/agent/src/task-spec.ts. */
@@ -55,7 +76,7 @@ const families = [
   },
 ];
 
-function sample(): Record<string, string>[] {
+function sample(index: number | null = null): Record<string, string>[] {
   const parsed = parseSpec(
     {
       name: 'train',
@@ -72,7 +93,9 @@ function sample(): Record<string, string>[] {
     { project: 'research/vision', tier: 'standard', stopAfterMs: () => null },
   );
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
-  const job = 'job_01kb3q8p20h5v2n8xw' as JobId;
+  const array = 'job_01kb3q8p20h5v2n8xw' as JobId;
+  const job = index === null ? array : memberId(array, index);
+  const spec = { ...parsed.spec, ...(index !== null && { array: { count: 1000, parallel: null } }) };
   const devices = [0, 1, 2, 3, 4, 5, 6, 7];
   const [a, b] = ['node_01kb3q8p20aaaaaaaa' as NodeId, 'node_01kb3q8p20bbbbbbbb' as NodeId];
   const tasks = [
@@ -84,8 +107,20 @@ function sample(): Record<string, string>[] {
     [a as string, { name: 'gpu-1', address: '10.0.0.1' }],
     [b as string, { name: 'gpu-2', address: '10.0.0.2' }],
   ]);
-  const layout = { job, run: runId(job, 1), attempt: 1, spec: parsed.spec, tasks, nodes, port: 30_000 };
+  const layout = { job, run: runId(job, 1), attempt: 1, spec, tasks, nodes, port: 30_000 };
   return tasks.map((task) => layoutRun(layout)(task));
+}
+
+function arraySection(): string {
+  const [env = {}] = sample(17);
+  const [plain = {}] = sample();
+  const names = Object.keys(env).filter((name) => !(name in plain));
+  if (names.join() !== Object.keys(ofArrays).join())
+    throw new Error(
+      `scripts/docs/environment.ts explains other variables of arrays than ${names.join(', ')}`,
+    );
+  const rows = names.map((name) => [code(name), ofArrays[name] ?? '', code(env[name] ?? '')]);
+  return `## Members of arrays\n\n${table(['variable', 'meaning', 'member 17 of 1000'], rows)}`;
 }
 
 export function environmentPage(): string {
@@ -113,6 +148,7 @@ export function environmentPage(): string {
       const head = ['variable', ...(own ? ['meaning'] : []), 'rank 0', 'rank 1', 'rank 2'];
       return `## ${title}\n\n${text}\n\n${table(head, rows)}`;
     }),
+    arraySection(),
     `## From the agent\n\nWhat only the node knows. Everything else of the agent's own environment stays away.\n\n${table(['variable', 'meaning'], fromAgent)}`,
   );
 }

@@ -10,6 +10,7 @@ const meanings: Readonly<Record<EventKind, string>> = {
   'job.requeued': 'its run ended and another attempt will start, not before the time given',
   'job.claimed': 'runs of others are stopped for this job, and their room is kept for it',
   'job.unclaimed': 'it gives that room up, and why',
+  'job.dropped': 'members of an array that never started will not, because somebody cancelled them',
   'job.ended': 'the job is over, with its result',
   'run.planned': 'an attempt has its nodes and devices, by the epoch given',
   'run.starting': 'the start was sent to the nodes at least once',

@@ -11,7 +11,7 @@ const machines = [
   {
     title: 'Job',
     source: 'packages/model/src/job-state.ts',
-    text: 'A job is what a person submits. Its states say what the person needs to know; what is proven about the attempt is in the run.',
+    text: 'A job is what a person submits. Its states say what the person needs to know; what is proven about the attempt is in the run. A member of an array is a job of its own; the array as a whole is running while one of them is starting, running or stopping, and ends with the last.',
     picture: stateDiagram(jobTransitions, 'queued', ['ended']),
   },
   {

@@ -7,6 +7,7 @@ import {
   defaultPolicy,
   halfLifeMsMin,
   type JobId,
+  memberId,
   type Observation,
   plainQuota,
   type ReplayReport,
@@ -76,7 +77,10 @@ class History {
     const timeLimitMs = this.random() < 0.3 ? 60_000 : null;
     const deadlineMs = this.random() < 0.2 ? 2_000_000_000_000 : null;
     const exclusive = this.random() < 0.1;
-    const spec = aSpec({ tier, tasks, gpus, priority, retry, exclusive, project, timeLimitMs, deadlineMs });
+    const size = { count: 1 + Math.floor(this.random() * 6), parallel: this.random() < 0.5 ? 2 : null };
+    const array = this.random() < 0.3 ? size : undefined;
+    const when = { timeLimitMs, deadlineMs };
+    const spec = aSpec({ tier, tasks, gpus, priority, retry, exclusive, project, ...when, array });
     const principal = this.random() < 0.5 ? 'ada' : 'bob';
     this.jobs.push(await submitted(this.store, aSubmit({ spec, principal, held: this.random() < 0.1 })));
   }
@@ -132,8 +136,11 @@ class History {
   async changeJob(): Promise<void> {
     const job = this.pick(this.jobs);
     if (!job) return;
-    const how = this.pick(['cancel', 'hold', 'release'] as const) ?? 'hold';
-    await this.store[how](job, 'ada');
+    const how = this.pick(['cancel', 'hold', 'release', 'member', 'members'] as const) ?? 'hold';
+    // Of a job that is no array both are refused.
+    if (how === 'member') await this.store.cancel(memberId(job, Math.floor(this.random() * 4)), 'ada');
+    else if (how === 'members') await this.store.cancelRange(job, [0, 1], 'ada');
+    else await this.store[how](job, 'ada');
   }
 
   async changeNode(): Promise<void> {

@@ -10,6 +10,7 @@ const callers = ['nobody', 'other tenant', 'viewer', 'member', 'admin', 'operato
 type CallerKind = (typeof callers)[number];
 
 interface Fixture {
+  readonly array: string;
   readonly job: string;
   readonly node: string;
   readonly token: string;
@@ -46,6 +47,7 @@ const table: Readonly<Record<string, Row>> = {
   },
   'GET /v1/jobs': { url: plain('/v1/jobs'), expect: anyRole },
   'GET /v1/jobs/:id': { url: ({ job }) => `/v1/jobs/${job}`, expect: looking },
+  'GET /v1/jobs/:id/members': { url: ({ array }) => `/v1/jobs/${array}/members`, expect: looking },
   'GET /v1/jobs/:id/why': { url: ({ job }) => `/v1/jobs/${job}/why`, expect: looking },
   'GET /v1/jobs/:id/logs': { url: ({ job }) => `/v1/jobs/${job}/logs`, expect: looking },
   'POST /v1/jobs/:id/cancel': { url: ({ job }) => `/v1/jobs/${job}/cancel`, expect: changing },
@@ -179,7 +181,8 @@ async function fixture(): Promise<Fixture> {
   const enrol = (await ask('/v1/enrolments', { uses: 2 })).token as string;
   const node = (await ask('/v1/enrol', { token: enrol, name: `node-${n}`, publicKey })).node as string;
   const token = (await ask('/v1/tokens', { name: 'victim', role: 'member', project: 'a' })).id as string;
-  return { job, node, token, enrolment: enrol, n };
+  const array = (await ask('/v1/jobs', { ...aJob, project: 'a', array: { count: 3 } })).id as string;
+  return { job, array, node, token, enrolment: enrol, n };
 }
 
 test('the table has every route that is served, and no other', () => {

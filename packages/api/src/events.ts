@@ -1,14 +1,15 @@
 // The log as people and programs read it: pages, or a live tail that resumes where it was cut. A position is
 // `<log id>.<sequence>`; the log id changes when the database is restored, and a position of another log is gone (410)
 // rather than silently wrong.
-import { isId, type JobId } from '@muster/model';
+import type { JobId } from '@muster/model';
 import type { LogHead } from '@muster/store';
 import * as z from 'zod';
-import { type Caller, sees } from './auth.ts';
+import type { Caller } from './auth.ts';
 import { pause } from './changes.ts';
 import { defaultLimit, limitParam } from './check-input.ts';
 import type { Api } from './deps.ts';
-import { notFound, refuse } from './problem.ts';
+import { findJob } from './find-job.ts';
+import { refuse } from './problem.ts';
 import { type Call, header, route, streamed } from './route.ts';
 import { wantsStream } from './sse.ts';
 import { eventSchema, pageOf } from './view-schemas.ts';
@@ -64,9 +65,7 @@ export const listEvents = route({
 
 async function jobFilter(api: Api, caller: Caller, id: string | undefined): Promise<JobId | null> {
   if (id === undefined) return null;
-  const row = isId('job', id) ? await api.store.job(id) : null;
-  if (!row || !sees(caller, row.spec.project)) throw notFound('job', id);
-  return row.id;
+  return (await findJob(api, caller, id)).id;
 }
 
 function readPosition(text: string, head: LogHead): number {

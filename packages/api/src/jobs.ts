@@ -1,7 +1,7 @@
 // Jobs: submit, list, look, and change. What a token may not see is answered as what does not exist.
 import {
   entryFacts,
-  isId,
+  isArray,
   isName,
   isProjectPath,
   type JobId,
@@ -10,13 +10,15 @@ import {
   type JobState,
   jobDemand,
   jobSpecSchema,
+  submittedJob,
   verdictText,
 } from '@muster/model';
 import type { ChangeRefusal, JobRow } from '@muster/store';
 import * as z from 'zod';
-import { type Caller, sees } from './auth.ts';
+import type { Caller } from './auth.ts';
 import { cursorParam, defaultLimit, flagParam, limitParam } from './check-input.ts';
 import type { Api } from './deps.ts';
+import { findJob, findRange } from './find-job.ts';
 import { ifMatch } from './if-match.ts';
 import { committed, outcomeUnknown } from './outcome.ts';
 import { notFound, type RefusedError, refuse } from './problem.ts';
@@ -170,10 +172,7 @@ export const listJobs = route({
 
 /** The job of the path, if the caller may see it. */
 export async function visibleJob(api: Api, call: Call): Promise<JobRow> {
-  const id = param(call, 'id');
-  const row = isId('job', id) ? await api.store.job(id) : null;
-  if (!row || !sees(call.caller, row.spec.project)) throw notFound('job', id);
-  return row;
+  return findJob(api, call.caller, param(call, 'id'));
 }
 
 export const getJob = route({
@@ -211,8 +210,12 @@ const changing = (act: Act, summary: string) =>
     answers: { 200: jobViewSchema },
     async handle(api, call) {
       const versions = ifMatch(call);
-      const row = await visibleJob(api, call);
-      const outcome = await api.store[act](row.id, call.caller.principal, versions);
+      const several = act === 'cancel' ? await findRange(api, call.caller, param(call, 'id')) : null;
+      const row = several?.row ?? (await visibleJob(api, call));
+      const { principal } = call.caller;
+      const outcome = several
+        ? await api.store.cancelRange(row.id, several.range, principal, versions)
+        : await api.store[act](row.id, principal, versions);
       // Read again in either case: the row may have moved since it was looked at above.
       const now = (await api.store.job(row.id)) ?? row;
       const { sequence } = committed(
@@ -231,6 +234,8 @@ function notChanged(act: Act, refusal: ChangeRefusal | JobRefusal, row: JobRow):
     return refuse('version-mismatch', `${id} is at version ${version} now; read it again, then decide anew`, {
       headers: { etag: etag(row) },
     });
+  if (refusal === 'member')
+    return refuse('conflict', `${id} is a member of an array; ${act} ${submittedJob(id)} as a whole`);
   if (state.state === 'ended') return refuse('conflict', `${id} has ended; submit it again to run it again`);
   const advice =
     act === 'hold'
@@ -239,11 +244,46 @@ function notChanged(act: Act, refusal: ChangeRefusal | JobRefusal, row: JobRow):
   return refuse('conflict', `${id} is ${state.state}; ${advice}`);
 }
 
+const membersQuery = z.strictObject({
+  state: statesParam,
+  outcome: z
+    .enum(['succeeded', 'failed', 'cancelled'])
+    .optional()
+    .meta({ description: 'only those that ended so' }),
+  limit: limitParam,
+  cursor: cursorParam,
+});
+
+export const listMembers = route({
+  id: 'listMembers',
+  method: 'GET',
+  path: '/v1/jobs/:id/members',
+  tag,
+  summary: 'Members of an array that have started, by index; the others are ranges of the array itself',
+  access: 'viewer',
+  query: membersQuery,
+  answers: { 200: pageOf(jobViewSchema) },
+  async handle(api, call) {
+    const { query } = call;
+    const row = await visibleJob(api, call);
+    if (!isArray(row.state)) throw refuse('bad-request', `${row.id} is no array and has no members`);
+    const limit = query.limit ?? defaultLimit;
+    const after = query.cursor === undefined ? -1 : Number(await api.cursors.read('members', query.cursor));
+    const { state: states = null, outcome = null } = query;
+    const rows = await api.store.members({ array: row.id, states, outcome, after, limit: limit + 1 });
+    const items = (await withReasons(api, rows.slice(0, limit))).map(jobView);
+    const last = rows.length > limit ? items.at(-1) : undefined;
+    const next = last ? await api.cursors.sign('members', String(last.index)) : null;
+    return { body: { items, next } };
+  },
+});
+
 export const jobRoutes = [
   submitJob,
   listJobs,
   getJob,
-  changing('cancel', 'Cancel a job; once more is no error'),
+  listMembers,
+  changing('cancel', 'Cancel a job, or members [3-10] of an array; once more is no error'),
   changing('hold', 'Keep a queued job from starting'),
   changing('release', 'Let a held job start'),
 ];

@@ -1,6 +1,6 @@
 // Output of a task: bytes from an offset, or a stream that follows (log-stream.ts). Output is bytes from anywhere: it is
 // never parsed, and is sent so that no browser takes it for a page.
-import { maxReadBytes } from '@muster/model';
+import { isArray, maxReadBytes } from '@muster/model';
 import type { JobRow } from '@muster/store';
 import * as z from 'zod';
 import { countParam, flagParam } from './check-input.ts';
@@ -9,7 +9,7 @@ import { visibleJob } from './jobs.ts';
 import { forwardedHeader, forwardRequest } from './log-forward.ts';
 import { checkRank, type LogTask, placeOf, taskOf, unreachable } from './log-source.ts';
 import { resumePoint, streamLogs } from './log-stream.ts';
-import { notFound } from './problem.ts';
+import { notFound, refuse } from './problem.ts';
 import { type Answer, header, route, streamed } from './route.ts';
 import { wantsStream } from './sse.ts';
 
@@ -39,6 +39,11 @@ export const jobLogs = route({
   async handle(api, call) {
     const { query, request } = call;
     const row = await visibleJob(api, call);
+    if (isArray(row.state))
+      throw refuse(
+        'bad-request',
+        `${row.id} is an array, and its members write; ask for one, such as ${row.id}[0]`,
+      );
     const rank = query.rank ?? 0;
     checkRank(row, rank);
     const live = query.follow === true || wantsStream(request);

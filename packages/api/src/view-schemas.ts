@@ -1,6 +1,7 @@
 // The views of the model as schemas: the OpenAPI document is made from them, and tests hold every answer against them. `view`
 // ties each to its type, so that a field added to a view and not here does not compile.
 import {
+  type ArrayView,
   type AuditView,
   type BatchItemView,
   type EventView,
@@ -88,6 +89,19 @@ const verdict = z
   .meta({ description: "the engine's answer for a waiting job" });
 name(verdict, 'Verdict');
 
+const arraySchema = view<ArrayView>('Array', {
+  count: whole,
+  parallel: whole.nullable(),
+  waiting: whole,
+  running: whole,
+  succeeded: whole,
+  failed: whole,
+  cancelled: whole,
+  notStarted: z
+    .array(z.tuple([whole, whole]))
+    .meta({ description: 'indices of those that never started and still will, as ranges: first and last' }),
+});
+
 const jobShape: Record<keyof JobView, z.ZodType> = {
   id: text,
   name: text,
@@ -113,6 +127,8 @@ const jobShape: Record<keyof JobView, z.ZodType> = {
   verdict: verdict.nullable(),
   reason: text.nullable(),
   run: text.nullable(),
+  array: arraySchema.nullable(),
+  index: whole.nullable().meta({ description: 'of a member of an array: which' }),
   version: whole,
 };
 export const jobViewSchema = view<JobView>('Job', jobShape);

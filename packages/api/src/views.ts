@@ -1,14 +1,20 @@
 // From rows of the store to the JSON of the API.
 import {
+  type ArraySize,
+  type ArrayState,
+  type ArrayView,
   type AuditView,
+  countOf,
   type EventView,
   exitCode,
+  isArray,
   type JobDetail,
   type JobSpec,
   type JobView,
   type LogEvent,
   type NodeView,
   type ProjectView,
+  parseMemberId,
   type RunView,
   type TaskView,
   type TokenView,
@@ -36,7 +42,7 @@ export function jobView(row: JobRow, plannedMs: number | null = null): JobView {
     tier: spec.tier,
     priority: spec.priority,
     state: state.state,
-    attempt: state.attempt,
+    attempt: isArray(state) ? 1 : state.attempt,
     tasks: spec.groups.reduce((sum, { demand }) => sum + demand.tasks, 0),
     devices: spec.groups.reduce(
       (sum, { demand }) => sum + (demand.tasks * (demand.accelerators[0]?.milli ?? 0)) / 1000,
@@ -54,8 +60,16 @@ export function jobView(row: JobRow, plannedMs: number | null = null): JobView {
     verdict: row.verdict,
     reason: reasonOf(row),
     run: 'run' in state ? state.run : null,
+    array: isArray(state) && spec.array ? arrayView(state, spec.array) : null,
+    index: parseMemberId(row.id)?.index ?? null,
     version: row.version,
   };
+}
+
+function arrayView(state: ArrayState, { count, parallel }: ArraySize): ArrayView {
+  const { waiting: notStarted, again, live: running, succeeded, failed, cancelled } = state;
+  const waiting = countOf(notStarted) + again;
+  return { count, parallel, waiting, running, succeeded, failed, cancelled, notStarted };
 }
 
 function reasonOf({ state, verdict, unheardSinceMs }: JobRow): string | null {

@@ -120,7 +120,16 @@ async function questionOf(api: Api, caller: Caller, asked: Asked): Promise<Prepa
     const jobs = Array.from({ length: asked.count }, (): JobFacts => {
       const job = freshId('job', nowMs, api.idRandom());
       names.set(job, name);
-      return { job, version: 1, name, ...facts, demand: jobDemand(spec), submittedMs: nowMs };
+      const { array } = spec;
+      return {
+        job,
+        version: 1,
+        name,
+        ...facts,
+        demand: jobDemand(spec),
+        submittedMs: nowMs,
+        ...(array && { array }),
+      };
     });
     return { question: { kind: 'submit', jobs }, names };
   }

@@ -1,6 +1,10 @@
 // Why a job is where it is: the engine's own verdict for a waiting job, and for the others what there is to say instead.
 import {
+  type ArrayState,
+  countOf,
+  isArray,
   type JobId,
+  type JobResult,
   type PreemptionView,
   type Verdict,
   type VictimView,
@@ -42,7 +46,7 @@ export const whyJob = route({
     // Read after the answer, so that its state is not older than the verdict.
     const row = (await api.store.job(before.id)) ?? before;
     const runs = await api.store.runs(row.id);
-    const shown = row.state.state === 'queued' ? (verdict ?? row.verdict) : null;
+    const shown = waits(row.state) ? (verdict ?? row.verdict) : null;
     const why: WhyView = {
       job: row.id,
       state: row.state.state,
@@ -57,6 +61,14 @@ export const whyJob = route({
   },
 });
 
+/** Of an array, whether any of it does. */
+function waits(state: JobRow['state']): boolean {
+  if (!isArray(state)) return state.state === 'queued';
+  return (
+    (state.state === 'queued' || state.state === 'running') && (state.again > 0 || state.waiting.length > 0)
+  );
+}
+
 async function preemptions(
   api: Api,
   caller: Caller,
@@ -64,7 +76,7 @@ async function preemptions(
   runs: readonly RunRow[],
 ): Promise<PreemptionView[]> {
   const messages = runs.flatMap((run) => preemptedText(run) ?? []);
-  const times = state.state === 'ended' ? [] : state.preempted;
+  const times = 'preempted' in state ? state.preempted : [];
   const found: PreemptionView[] = [];
   for (const [i, { atMs, by }] of times.entries()) {
     const other = await api.store.job(by);
@@ -106,6 +118,7 @@ async function victims(api: Api, caller: Caller, job: JobId): Promise<VictimView
 
 export function whyText(row: JobRow, verdict: Verdict | null, run: RunRow | null): string {
   const { state } = row;
+  if (isArray(state)) return arrayText(row, state, verdict);
   switch (state.state) {
     case 'queued':
       return verdict ? waitingText(verdict) : 'queued; the scheduler has not looked at it yet';
@@ -139,7 +152,17 @@ function plannedText(verdict: Verdict): string {
   return `; planned to start at ${time(startMs)}, when ${runs} run${runs === 1 ? '' : 's'} will have ended${rests}`;
 }
 
-function endedText(state: Extract<JobRow['state'], { state: 'ended' }>): string {
+function arrayText({ spec }: JobRow, state: ArrayState, verdict: Verdict | null): string {
+  if (state.state === 'ended') return endedText({ ...state, attempt: 1 });
+  const { live, again, waiting, succeeded, failed } = state;
+  const left = again + countOf(waiting);
+  const counts = `${live} running, ${left} waiting, ${succeeded} succeeded, ${failed} failed of ${spec.array?.count} members`;
+  if (state.state === 'held') return `held by ${state.by}; release it to let it start; ${counts}`;
+  if (state.state === 'stopping') return `being stopped because ${state.by} cancelled it; ${counts}`;
+  return `${counts}${verdict && verdict.kind !== 'placed' && left > 0 ? `; the next ${waitingText(verdict)}` : ''}`;
+}
+
+function endedText(state: { result: JobResult; endedMs: number; attempt: number }): string {
   const { result, endedMs } = state;
   const at = time(endedMs);
   if (result.outcome === 'succeeded') return `succeeded at ${at}`;

@@ -1,6 +1,6 @@
 // JOB on the command line: a whole id, a unique part of one from its start (with or without "job_"), or a job's name. A
 // name means the newest job of that name that has not ended; without one, the newest of all. A prefix that fits several jobs is
-// never guessed.
+// never guessed. An index in brackets behind it names a member of an array.
 import { type MusterClient, MusterError } from '@muster/client';
 import { isId, isName, type JobId, type JobView } from '@muster/model';
 import { CliFailure, usage } from './failure.ts';
@@ -10,7 +10,17 @@ import { clean } from './text/clean.ts';
 const maxLooked = 2000;
 const maxListed = 5;
 
+/** With `[17]` behind it, or `[3-10]`, members of the array it names; whether there are such is for the server to say. */
 export async function findJob(client: MusterClient, word: string): Promise<JobId> {
+  const at = word.indexOf('[');
+  if (at < 0) return findWhole(client, word);
+  const members = word.slice(at);
+  if (!/^\[\d{1,7}(-\d{1,7})?\]$/.test(members))
+    throw usage(`"${clean(word)}" names no member; write JOB[17], or JOB[3-10] to cancel several`);
+  return `${await findWhole(client, word.slice(0, at))}${members}` as JobId;
+}
+
+async function findWhole(client: MusterClient, word: string): Promise<JobId> {
   if (isId('job', word)) return word;
   if (!/^[\w-]{1,80}$/.test(word))
     throw usage(`"${clean(word)}" is not a job: give an id, the start of one, or a name`);

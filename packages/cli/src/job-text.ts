@@ -8,6 +8,16 @@ export function jobState(job: JobView): string {
   return job.state === 'ended' ? (job.result?.outcome ?? 'ended') : job.state;
 }
 
+/** The same with the counts of an array that is not over: "running 12, done 300 of 1000". */
+export function jobProgress(job: JobView): string {
+  const { array } = job;
+  if (!array || job.state === 'ended') return jobState(job);
+  const done = array.succeeded + array.failed + array.cancelled;
+  const running = array.running > 0 && job.state !== 'running' ? `, running ${array.running}` : '';
+  const state = job.state === 'running' ? `running ${array.running}` : job.state;
+  return `${state}${running}, done ${done} of ${array.count}`;
+}
+
 /** One word or sentence on why the job is as it is; empty when the state says all. */
 export function jobReason(job: JobView): string {
   if (job.result) return resultReason(job.result);
@@ -33,6 +43,10 @@ export function jobTime(job: JobView, nowMs: number): string {
 
 /** "4 tasks x 2 devices" in three or four characters: 4x2. */
 export function jobSize(job: JobView): string {
+  return job.array ? `${job.array.count} of ${memberSize(job)}` : memberSize(job);
+}
+
+function memberSize(job: JobView): string {
   if (job.devices === 0) return `${job.tasks}`;
   const each = job.devices / job.tasks;
   return Number.isInteger(each) ? `${job.tasks}x${each}` : `${job.tasks} (${job.devices})`;

@@ -10,6 +10,7 @@ import { helpCommand } from './commands/help.ts';
 import { holdCommand, releaseCommand } from './commands/hold.ts';
 import { loginCommand } from './commands/login.ts';
 import { logsCommand } from './commands/logs.ts';
+import { membersCommand } from './commands/members.ts';
 import { nodesCommand } from './commands/nodes.ts';
 import { policyCommand } from './commands/policy.ts';
 import { profilesCommand } from './commands/profiles.ts';
@@ -46,6 +47,7 @@ const groups: readonly ExtraCommands[] = [
       submitCommand,
       psCommand,
       showCommand,
+      membersCommand,
       whyCommand,
       logsCommand,
       waitCommand,

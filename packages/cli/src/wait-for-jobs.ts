@@ -5,7 +5,7 @@ import { exitCode, type JobView } from '@muster/model';
 import type { Cli } from './cli.ts';
 import { exit } from './exit-codes.ts';
 import { Progress } from './follow/progress.ts';
-import { endLine, jobReason, jobState } from './job-text.ts';
+import { endLine, jobProgress, jobReason } from './job-text.ts';
 import { clean } from './text/clean.ts';
 
 export async function waitForJobs(cli: Cli, client: MusterClient, ids: readonly string[]): Promise<number> {
@@ -17,7 +17,8 @@ export async function waitForJobs(cli: Cli, client: MusterClient, ids: readonly 
     const [first] = open;
     if (!first) return;
     const reason = jobReason(first);
-    if (ids.length === 1) progress.update(`${jobState(first)}${reason === '' ? '' : `: ${reason}`}`, sinceMs);
+    if (ids.length === 1)
+      progress.update(`${jobProgress(first)}${reason === '' ? '' : `: ${reason}`}`, sinceMs);
     else progress.update(`${open.length} of ${ids.length} jobs not ended: ${counts(open)}`, sinceMs);
   };
   const onReconnect = (error: Error): void =>

@@ -5,6 +5,7 @@ import type {
   ExplanationView,
   JobDetail,
   JobId,
+  JobResult,
   JobSpec,
   JobSpecInput,
   JobView,
@@ -47,6 +48,13 @@ export interface JobFilter {
   readonly project?: string | undefined;
   readonly name?: string | undefined;
   readonly submittedBy?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+export interface MemberFilter {
+  readonly state?: readonly JobView['state'][] | undefined;
+  readonly outcome?: JobResult['outcome'] | undefined;
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
 }
@@ -103,6 +111,9 @@ export function jobsApi(transport: Transport) {
     /** Every job that matches, newest first, page by page. */
     all: (filter: JobFilter = {}, call: Call = {}): AsyncIterable<JobView> =>
       pages((cursor) => list({ ...filter, ...(cursor === null ? {} : { cursor }) }, call)),
+    /** Members of an array that have started, by index. */
+    members: (id: string, filter: MemberFilter = {}, call: Call = {}): Promise<Page<JobView>> =>
+      transport.json({ path: at(id, '/members'), query: { ...filter }, ...call }),
     get: (id: string, call: Call = {}): Promise<JobDetail> => transport.json({ path: at(id), ...call }),
     why: (id: string, { after, signal }: Call & { readonly after?: number } = {}): Promise<WhyView> =>
       transport.json({ path: at(id, '/why'), query: { after }, signal }),

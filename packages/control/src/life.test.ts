@@ -22,7 +22,7 @@ function world(answer: () => Answer) {
     { project: 'p', tier: 'standard', stopAfterMs: () => null },
   );
   if (!parsed.ok) throw new Error('the smallest spec is a spec');
-  const none = { nodes: [], runs: [], jobs: [], usage: [] };
+  const none = { nodes: [], runs: [], arrays: [], jobs: [], usage: [] };
   const rows = { sequence: 0, policyVersion: 1, policy: defaultPolicy, ...none };
   const engine: Engine = loadEngine(rows as EngineRows);
   const facts = {

@@ -1,6 +1,7 @@
 // What each event of the log changes in the engine. Nothing else changes it. An event that contradicts the state is a bug
 // somewhere and stops the process; kinds that do not concern the engine only advance the sequence.
 import {
+  allIndices,
   type EntryFacts,
   type EventBody,
   invariant,
@@ -8,8 +9,10 @@ import {
   type NodeFacts,
   type NodeId,
 } from '@muster/model';
+import { comeBack, dropMembers, endMember, goOut, holdArray, releaseArray, slotFor } from './arrays.ts';
 import type { Fleet } from './fleet.ts';
 import { held, placed, queued } from './jobs.ts';
+import { makePool } from './pool.ts';
 import {
   changeRun,
   dropClaim,
@@ -89,43 +92,54 @@ function applyJob(state: State, body: JobBody, sequence: number): void {
   if (body.kind === 'job.submitted') {
     const job = jobs.add(body.job, sequence, body.submittedMs);
     jobs.version[job] = body.version;
+    if (body.array) jobs.addPool(makePool(job, body.array, allIndices(body.array.count)));
     queue.enter(job, factsOf(body), body.demand);
     jobs.setHeldBy(job, body.held ? body.by : null);
     if (body.held) queue.unqueue(job, held);
     else enqueue(state, job);
     return;
   }
-  const job = jobs.slotOf(body.job);
+  const job = slotFor(state, body.job);
+  const pool = jobs.pools.get(job);
   jobs.version[job] = body.version;
   if (body.kind === 'job.held' || body.kind === 'job.ended') dropClaim(state, job);
   switch (body.kind) {
     case 'job.held':
       invariant(jobs.state[job] !== placed, `job ${body.job} is held while placed`);
       jobs.setHeldBy(job, body.by);
-      queue.unqueue(job, held);
+      if (pool) holdArray(state, pool);
+      else queue.unqueue(job, held);
       break;
     case 'job.released':
       invariant(jobs.state[job] === held, `job ${body.job} is released and was not held`);
       jobs.setHeldBy(job, null);
       jobs.sinceMs[job] = body.sinceMs;
-      enqueue(state, job);
+      if (pool) releaseArray(state, pool, body.sinceMs);
+      else enqueue(state, job);
+      break;
+    case 'job.dropped':
+      dropMembers(state, job, body.members);
       break;
     case 'job.requeued':
       jobs.attempt[job] = body.attempt;
       jobs.sinceMs[job] = body.sinceMs;
       jobs.notBeforeMs[job] = body.notBeforeMs;
       jobs.setPast(job, body);
+      comeBack(state, job);
       enqueue(state, job);
       break;
     case 'job.claimed':
       invariant(jobs.state[job] === queued, `job ${body.job} claims and was not queued`);
       holdClaim(state, job, body.claim);
+      goOut(state, job);
       break;
     case 'job.unclaimed':
       dropClaim(state, job);
+      comeBack(state, job);
       enqueue(state, job);
       break;
     case 'job.ended':
+      endMember(state, job);
       leaveQueue(state, job);
       break;
   }
@@ -140,7 +154,7 @@ function leaveQueue({ jobs, queue, wanting }: State, job: number): void {
 
 function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planned' }>): void {
   const { jobs, queue } = state;
-  const job = jobs.slotOf(body.job);
+  const job = slotFor(state, body.job);
   invariant(jobs.state[job] === queued, `job ${body.job} is planned and was not queued`);
   const { run, attempt, exclusive, tasks, port, uses } = body;
   dropClaim(state, job);
@@ -152,6 +166,7 @@ function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planne
   jobs.version[job] = body.version;
   jobs.attempt[job] = attempt;
   queue.unqueue(job, placed);
+  goOut(state, job);
   jobs.notBeforeMs[job] = 0;
 }
 

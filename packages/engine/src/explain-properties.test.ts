@@ -10,6 +10,7 @@ import {
   type JobDemand,
   type JobId,
   type Policy,
+  parseMemberId,
   type Quota,
   type RunId,
   resolveAmount,
@@ -20,6 +21,7 @@ import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
+import { isFresh, isFull, withMembers } from './testing/reference-arrays.ts';
 import { World } from './testing/world.ts';
 
 const tried = cases(60);
@@ -305,9 +307,16 @@ describe('for any history', { timeout }, () => {
     fc.assert(
       fc.property(arbitrarySteps, (steps) => {
         const world = play(steps);
-        const inLine = world.rows().jobs.flatMap(({ job, state }) => {
+        const rows = withMembers(world.rows());
+        const ids = rows.jobs.flatMap((row) => {
+          const { job, state } = row;
           if (state.state !== 'queued' || state.notBeforeMs > world.nowMs || state.claim) return [];
-          return [{ job, ahead: world.engine.explain(job, world.nowMs)!.ahead! }];
+          if (isFull(rows, row)) return [];
+          // An array stands in line for all its members that never started.
+          return isFresh(row) ? [parseMemberId(job)!.array] : [job];
+        });
+        const inLine = [...new Set(ids)].map((job) => {
+          return { job, ahead: world.engine.explain(job, world.nowMs)!.ahead! };
         });
         const order = inLine.sort((a, b) => a.ahead.count - b.ahead.count);
         expect(order.map(({ ahead }) => ahead.count)).toEqual(order.map((_, i) => i));

@@ -1,14 +1,18 @@
 // Answers to questions: the verdict of one job and what would start it now, and what a job would be told if it were submitted
 // now. They walk the queue as `decide` would, stop at the job in question, and leave everything as it was.
 import {
+  countOf,
   type Explanation,
+  hasIndex,
   type JobId,
   type NodeId,
   type OverCeiling,
   onlyVerdict,
   type PlannedJob,
+  parseMemberId,
   runId,
   type Verdict,
+  within,
 } from '@muster/model';
 import { aheadOf } from './ahead.ts';
 import { factsOf } from './apply.ts';
@@ -19,10 +23,13 @@ import type { Fleet } from './fleet.ts';
 import { allOver, overAt } from './gates.ts';
 import { helpfulChanges } from './helpful-changes.ts';
 import { helpfulEnds } from './helpful-ends.ts';
-import { failureCount, held, placed } from './jobs.ts';
+import { failureCount, held, placed, spent } from './jobs.ts';
 import type { Placement } from './ledger.ts';
 import { behindReason, bringUp, ceilingReason, keptReason, overReason } from './make-plan.ts';
+import { Members } from './members.ts';
+import { compareText } from './order.ts';
 import { type Kept, type Pass, type Stop, undoPass, walk } from './pass.ts';
+import { isFull } from './pool.ts';
 import { type NearEnd, Preemptions } from './preempt.ts';
 import type { Planned } from './reservations.ts';
 import type { Ask } from './resource-keys.ts';
@@ -41,8 +48,13 @@ const endSteps = 20_000;
 export function explain(state: State, id: JobId, nowMs: number): Explanation | null {
   const verdict = verdictOf(state, id, nowMs);
   if (verdict === null) return null;
-  const job = state.jobs.slotOf(id);
-  return state.queue.stands(job) ? whole(state, job, verdict) : onlyVerdict(verdict);
+  const job = slotToExplain(state, id)!;
+  if (!state.queue.stands(job)) return onlyVerdict(verdict);
+  // What would start a member behind others of its array starts those first: ask about them.
+  const { count, member } = laterMember(state, job, id);
+  if (member === undefined) return whole(state, job, verdict);
+  const ahead = aheadOf(state, job);
+  return { ...onlyVerdict(verdict), ahead: { ...ahead, count: ahead.count + count } };
 }
 
 function whole(state: State, job: number, verdict: Verdict): Explanation {
@@ -72,15 +84,59 @@ function whole(state: State, job: number, verdict: Verdict): Explanation {
 /** The verdict alone. */
 export function verdictOf(state: State, id: JobId, nowMs: number): Verdict | null {
   const { jobs } = state;
-  const job = jobs.slots.get(id);
+  const job = slotToExplain(state, id);
   if (job === undefined) return null;
+  if (jobs.state[job] === spent) return { kind: 'placed', nodes: arrayNodes(state, job) };
   if (jobs.state[job] === placed) return { kind: 'placed', nodes: runNodes(state, job) };
-  if (jobs.state[job] === held)
-    return { kind: 'waits', reasons: [{ code: 'held', by: jobs.heldBy(job) ?? '' }] };
-  const claim = state.claims.byJob.get(id);
+  if (jobs.state[job] === held) return { kind: 'waits', reasons: [{ code: 'held', by: heldBy(state, job) }] };
+  const claim = state.claims.byJob.get(jobs.ids[job]!);
   if (claim) return claimVerdict(state, claim);
+  const pool = jobs.poolOf(job);
+  if (pool && isFull(pool))
+    return {
+      kind: 'waits',
+      reasons: [{ code: 'parallel', running: pool.out, parallel: pool.size.parallel! }],
+    };
   bringUp(state, nowMs);
-  return state.queue.stands(job) ? whyWaits(state, job) : notBefore(state, job);
+  return state.queue.stands(job) ? whyWaits(state, job, id) : notBefore(state, job);
+}
+
+/**
+ * The slot that answers for the job. Members that never started stand together, so the first of them speaks for all; and when
+ * none is left, the first of those that wait again speaks for the array.
+ */
+function slotToExplain({ jobs, queue }: State, id: JobId): number | undefined {
+  const known = jobs.slots.get(id);
+  if (known === undefined) {
+    const member = parseMemberId(id);
+    const array = member ? jobs.slots.get(member.array) : undefined;
+    const pool = array === undefined ? undefined : jobs.pools.get(array);
+    return member && pool && hasIndex(pool.waiting, member.index) ? array : undefined;
+  }
+  if (jobs.state[known] !== spent) return known;
+  const again = [...jobs.pools.get(known)!.again].sort(queue.compareJobs);
+  return again[0] ?? known;
+}
+
+/** A member that never started and is not the first of those: which, and how many are before it. */
+function laterMember({ jobs }: State, job: number, id: JobId): { count: number; member?: JobId } {
+  const index = parseMemberId(id)?.index;
+  const pool = jobs.pools.get(job);
+  if (!pool || index === undefined) return { count: 0 };
+  const count = countOf(within(pool.waiting, [0, index - 1]));
+  return count === 0 ? { count } : { count, member: id };
+}
+
+function heldBy({ jobs }: State, job: number): string {
+  return jobs.heldBy(jobs.poolOf(job)?.slot ?? job) ?? '';
+}
+
+/** Where the members of an array are. */
+function arrayNodes({ jobs, table }: State, array: number): NodeId[] {
+  const nodes = new Set<NodeId>();
+  for (const [slot, run] of table.live.entries())
+    if (run && jobs.array[table.job[slot]!] === array) for (const { node } of run.tasks) nodes.add(node);
+  return [...nodes].sort(compareText);
 }
 
 function notBefore(state: State, job: number): Verdict {
@@ -98,7 +154,7 @@ function runNodes(state: State, job: number): NodeId[] {
 }
 
 /** Every ceiling in the way and what the fleet lacks; if neither, whether its turn comes in time. */
-function whyWaits(state: State, job: number): Verdict {
+function whyWaits(state: State, job: number, id: JobId): Verdict {
   const { queue, fleets, projects } = state;
   const { lane } = queue.entryOf(job);
   const { shape, project, user } = lane;
@@ -108,14 +164,14 @@ function whyWaits(state: State, job: number): Verdict {
   const mayPreempt = over.length === 0 && !fits && mightPreempt(state, job);
   if (over.length > 0 && mightPreempt(state, job)) {
     // Victims below the ceilings may ease them.
-    const { victims } = new Preemptions(state, state.clockMs).alone(job);
+    const { victims } = new Preemptions(state, state.clockMs, new Members(state.jobs)).alone(job);
     if (victims > 0) return preempting(victims, victims);
   }
   if (over.length > 0) return together(over, fits ? null : whyNot(fleets, shape).verdict);
   if (!fits && !mayPreempt) return withStart(state, job, whyNot(fleets, shape).verdict);
   // Everybody else has looked in vain already.
   if (shape.blocked !== null && queue.open.size === 0) {
-    const { victims, nearEnd } = new Preemptions(state, state.clockMs).alone(job);
+    const { victims, nearEnd } = new Preemptions(state, state.clockMs, new Members(state.jobs)).alone(job);
     if (victims > 0) return preempting(victims, victims);
     return withStart(state, job, withNearEnd(whyNot(fleets, shape).verdict, nearEnd));
   }
@@ -125,23 +181,26 @@ function whyWaits(state: State, job: number): Verdict {
   // What was tried in vain is tried again for the answer.
   const open = queue.open.has(shape);
   queue.open.add(shape);
-  walkTo(state, job, { steps: null, preempts: true }, (pass) => {
+  const { count, member } = laterMember(state, job, id);
+  walkTo(state, job, { steps: null, preempts: true, member }, (pass) => {
     const last = pass.placed.at(-1);
-    if (last?.job === job) verdict = placedOn(fleets.live, last.placement);
+    const isMeant = (of: { job: number; id: JobId } | undefined): boolean =>
+      of !== undefined && (member === undefined ? of.job === job : of.id === member);
+    if (last && isMeant(last)) verdict = placedOn(fleets.live, last.placement);
     const claim = pass.preemptions.claims.at(-1);
-    if (claim?.job === job) verdict = preempting(claim.claim.victims.length, claim.claim.victims.length);
+    if (claim && isMeant(claim)) verdict = preempting(claim.claim.victims.length, claim.claim.victims.length);
     asks = pass.over.get(lane) ?? [];
     kept = pass.kept.get(queue.entryOf(job));
   });
   if (!open) queue.open.delete(shape);
   if (verdict) return verdict;
   if (!fits) {
-    const { nearEnd } = new Preemptions(state, state.clockMs).alone(job);
+    const { nearEnd } = new Preemptions(state, state.clockMs, new Members(state.jobs)).alone(job);
     return withStart(state, job, withNearEnd(whyNot(fleets, shape).verdict, nearEnd));
   }
   if (kept) return withStart(state, job, keptReason(kept).verdict);
   const isLate = asks.length > 0 && asks.every((ask) => overAt(project, user, ask) !== null);
-  return (isLate ? overReason(state, lane, asks) : behindReason(state, job)).verdict;
+  return (isLate ? overReason(state, lane, asks) : behindReason(state, job, count)).verdict;
 }
 
 /** A job that would preempt may wait for an end instead. */
@@ -175,7 +234,7 @@ function withStart(state: State, job: number, verdict: Verdict): Verdict {
 export function plannedStarts(state: State, nowMs: number): PlannedJob[] {
   bringUp(state, nowMs);
   const planned = plannedIn(state, (_, { reservations }) => !reservations.open);
-  return planned.map(({ job, start }) => ({ job: state.jobs.ids[job]!, ...start }));
+  return planned.map(({ id, start }) => ({ job: id, ...start }));
 }
 
 function plannedIn(state: State, stop: Stop): readonly Planned[] {
@@ -199,7 +258,7 @@ export function consider(state: State, request: JobRequest, nowMs: number): Expl
   bringUp(state, nowMs);
   return supposed(state, factsOf(request), request.demand, (job) => {
     state.queue.queue(job, state.clockMs);
-    return whole(state, job, whyWaits(state, job));
+    return whole(state, job, whyWaits(state, job, state.jobs.ids[job]!));
   });
 }
 

@@ -12,12 +12,17 @@ import {
 } from '@muster/model';
 import { grown } from './columns.ts';
 import { ForkMap } from './fork-map.ts';
+import { copyPool, type Pool } from './pool.ts';
 
 export const vacant = 0;
 export const queued = 1;
 export const held = 2;
 /** Starting, running or stopping: what it holds is in its run. */
 export const placed = 3;
+/** An array of which no member is left that never started. */
+export const spent = 4;
+/** The index of whatever is no member: behind all members that it could be compared with. */
+export const noIndex = 2 ** 31 - 1;
 
 export class JobTable {
   slots = new ForkMap<JobId, number>();
@@ -34,6 +39,10 @@ export class JobTable {
   submittedMs = new Float64Array(0);
   /** When the present wait began. */
   sinceMs = new Float64Array(0);
+  /** Of members of arrays: the array's slot (-1 elsewhere) and the index in it. An array's own slot is its own. */
+  array = new Int32Array(0);
+  index = new Int32Array(0);
+  readonly pools = new Map<number, Pool>();
   readonly #failures = new Map<number, Failures>();
   readonly #avoid = new Map<number, readonly NodeId[]>();
   readonly #heldBy = new Map<number, string>();
@@ -54,6 +63,9 @@ export class JobTable {
     other.notBeforeMs = this.notBeforeMs.slice();
     other.submittedMs = this.submittedMs.slice();
     other.sinceMs = this.sinceMs.slice();
+    other.array = this.array.slice();
+    other.index = this.index.slice();
+    for (const [slot, pool] of this.pools) other.pools.set(slot, copyPool(pool));
     for (const [slot, failures] of this.#failures) other.#failures.set(slot, failures);
     for (const [slot, avoid] of this.#avoid) other.#avoid.set(slot, avoid);
     for (const [slot, by] of this.#heldBy) other.#heldBy.set(slot, by);
@@ -81,11 +93,40 @@ export class JobTable {
     this.line[slot] = 0;
     this.notBeforeMs[slot] = 0;
     this.attempt[slot] = 1;
+    this.array[slot] = -1;
+    this.index[slot] = noIndex;
     return slot;
+  }
+
+  /** A member of the array waits from now on by itself. */
+  addMember(id: JobId, array: number, index: number): number {
+    const slot = this.add(id, this.submitted[array]!, this.submittedMs[array]!);
+    this.sinceMs[slot] = this.sinceMs[array]!;
+    this.array[slot] = array;
+    this.index[slot] = index;
+    this.state[slot] = queued;
+    return slot;
+  }
+
+  addPool(pool: Pool): void {
+    this.pools.set(pool.slot, pool);
+    this.array[pool.slot] = pool.slot;
+  }
+
+  /** The array that the slot is, or that it is a member of. */
+  poolOf(slot: number): Pool | undefined {
+    const array = this.array[slot]!;
+    return array < 0 ? undefined : this.pools.get(array);
+  }
+
+  /** How many jobs the slot stands for. */
+  weight(slot: number): number {
+    return this.array[slot] === slot ? this.pools.get(slot)!.count : 1;
   }
 
   remove(slot: number): void {
     this.slots.delete(this.ids[slot]!);
+    this.pools.delete(slot);
     this.state[slot] = vacant;
     this.setPast(slot, freshPast);
     this.setHeldBy(slot, null);
@@ -153,6 +194,8 @@ export class JobTable {
     this.notBeforeMs = grown(this.notBeforeMs, size);
     this.submittedMs = grown(this.submittedMs, size);
     this.sinceMs = grown(this.sinceMs, size);
+    this.array = grown(this.array, size);
+    this.index = grown(this.index, size);
   }
 }
 

@@ -1,21 +1,24 @@
 // How an engine is made: from rows read in one snapshot, by the same steps that events take. Rebuilt = live.
-import type {
-  EngineRows,
-  Explanation,
-  JobId,
-  Ledger,
-  LogEvent,
-  Plan,
-  Score,
-  Verdict,
-  WhatIf,
+import {
+  type EngineRows,
+  type Explanation,
+  type JobId,
+  type Ledger,
+  type LogEvent,
+  type Plan,
+  parseMemberId,
+  type Score,
+  type Verdict,
+  type WhatIf,
 } from '@muster/model';
 import { apply, factsOf } from './apply.ts';
+import { lineUp } from './arrays.ts';
 import type { Engine, JobRequest } from './engine.ts';
 import { consider, explain, plannedStarts, verdictOf } from './explain.ts';
 import { held, placed } from './jobs.ts';
 import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
+import { makePool } from './pool.ts';
 import { ledger } from './quota-ledger.ts';
 import { rowsOf } from './rows.ts';
 import { scoreOf } from './score.ts';
@@ -34,8 +37,10 @@ export function loadState(rows: EngineRows): State {
       state.fleets.live.put(node);
       state.projects.addNode(node, 1);
     }
+  for (const row of rows.arrays) loadArray(state, row);
   for (const row of rows.jobs.toSorted((a, b) => a.submittedSequence - b.submittedSequence))
     loadJob(state, row);
+  for (const pool of state.jobs.pools.values()) lineUp(state, pool);
   for (const run of rows.runs) startRun(state, run, null);
   for (const { job, state: row } of rows.jobs)
     if (row.state === 'queued' && row.claim) holdClaim(state, state.jobs.slotOf(job), row.claim);
@@ -44,7 +49,31 @@ export function loadState(rows: EngineRows): State {
   return state;
 }
 
-function loadJob({ jobs, queue, clockMs }: State, row: EngineRows['jobs'][number]): void {
+function loadArray({ jobs, queue }: State, row: EngineRows['arrays'][number]): void {
+  const array = jobs.add(row.job, row.submittedSequence, row.submittedMs);
+  const { state } = row;
+  jobs.version[array] = row.version;
+  jobs.addPool(makePool(array, row.array, state.waiting));
+  if ('sinceMs' in state) jobs.sinceMs[array] = state.sinceMs;
+  if (state.state === 'held') jobs.setHeldBy(array, state.by);
+  queue.enter(array, factsOf(row), row.demand);
+}
+
+/** Of an array that is not ended. */
+function loadMember({ jobs }: State, job: number, row: EngineRows['jobs'][number]): void {
+  const member = parseMemberId(row.job);
+  if (!member) return;
+  const array = jobs.slotOf(member.array);
+  const pool = jobs.pools.get(array)!;
+  jobs.array[job] = array;
+  jobs.index[job] = member.index;
+  if (row.state.state === 'queued' && row.state.claim === null) pool.again.add(job);
+  else pool.out++;
+  jobs.sinceMs[job] = Math.max(jobs.sinceMs[job]!, jobs.sinceMs[array]!);
+}
+
+function loadJob(all: State, row: EngineRows['jobs'][number]): void {
+  const { jobs, queue, clockMs } = all;
   const job = jobs.add(row.job, row.submittedSequence, row.submittedMs);
   const { state } = row;
   jobs.version[job] = row.version;
@@ -54,6 +83,7 @@ function loadJob({ jobs, queue, clockMs }: State, row: EngineRows['jobs'][number
     jobs.notBeforeMs[job] = state.notBeforeMs;
     jobs.sinceMs[job] = state.sinceMs;
   }
+  loadMember(all, job, row);
   queue.enter(job, factsOf(row), row.demand);
   if (state.state === 'held') {
     jobs.setHeldBy(job, state.by);

@@ -4,6 +4,7 @@ import { loadEngine, loadState } from './load.ts';
 import { bringUp, decide } from './make-plan.ts';
 import { demand, gpus, group, job, node, oneTask } from './testing/builders.ts';
 import { World } from './testing/world.ts';
+import { engineVersion } from './version.ts';
 
 describe('what is looked at again', () => {
   const two = demand([group([gpus(8)], { name: 'x', tasks: 2 }), group([gpus(1)], { name: 'y' })]);
@@ -68,7 +69,7 @@ test('a plan names the state it was made on, and its hash covers what it says', 
     sequence: 1,
     nowMs: 1000,
     policyVersion: 1,
-    engineVersion: '13',
+    engineVersion,
     wakeAtMs: null,
   });
   world.submit(job(1, oneTask(1)));

@@ -292,7 +292,7 @@ function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
     verdicts.push({ entry: queue.keyOf(entry), verdict });
   };
   function jobsThatStart(): ReadonlySet<number> {
-    startedJobs ??= new Set([...pass.placed, ...pass.preemptions.claims].map(({ job }) => job));
+    startedJobs ??= pass.members.exhausted([...pass.placed, ...pass.preemptions.claims]);
     return startedJobs;
   }
   for (const lane of queue.ungated)
@@ -322,9 +322,11 @@ function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
   return verdicts.sort((a, b) => compareText(a.entry, b.entry));
 }
 
-function startsByEntry(queue: Queue, { placed, preemptions }: Pass): Map<Entry, number> {
+function startsByEntry(queue: Queue, { placed, preemptions, members }: Pass): Map<Entry, number> {
   const started = new Map<Entry, number>();
-  for (const { job } of [...placed, ...preemptions.claims]) {
+  const jobs = [...placed, ...preemptions.claims];
+  for (const job of members.any ? members.exhausted(jobs) : jobs.map((each) => each.job)) {
+    if (!queue.stands(job)) continue;
     const entry = queue.entryOf(job);
     started.set(entry, (started.get(entry) ?? 0) + 1);
   }
@@ -338,8 +340,9 @@ function firstLeft({ starved, jobs }: Entry, started: ReadonlySet<number>): numb
   invariant(false, 'an entry that is told something has a job left');
 }
 
-export function behindReason(state: State, job: number): Reason {
-  return reasonOf({ kind: 'waits', reasons: [{ code: 'behind', ahead: state.queue.ahead(job) }] });
+/** `before`: members of its own array that are. */
+export function behindReason(state: State, job: number, before = 0): Reason {
+  return reasonOf({ kind: 'waits', reasons: [{ code: 'behind', ahead: state.queue.ahead(job) + before }] });
 }
 
 /**
@@ -362,9 +365,8 @@ function nextSecond(ms: number): number {
   return Math.ceil(ms / 1000) * 1000;
 }
 
-function makeUnit(state: State, { job, shape, placement, uses }: Placed): PlanUnit {
+function makeUnit(state: State, { job, id, shape, placement, uses }: Placed): PlanUnit {
   const { jobs, fleets, projects } = state;
-  const id = jobs.ids[job]!;
   const attempt = jobs.attempt[job]!;
   const { demand } = shape;
   return {

@@ -43,13 +43,15 @@ export class Mix {
     return other;
   }
 
-  add(parts: readonly MixPart[], sign: 1 | -1): void {
+  /** So many jobs more, or fewer. */
+  add(parts: readonly MixPart[], jobs: number): void {
+    if (jobs === 0) return;
     for (const { kind, tasks, cpuMilli, milli } of parts) {
-      const left = (this.#kinds.get(kind) ?? 0) + sign * tasks;
+      const left = (this.#kinds.get(kind) ?? 0) + jobs * tasks;
       if (left > 0) this.#kinds.set(kind, left);
       else this.#kinds.delete(kind);
-      this.#cpuMilli += sign * tasks * cpuMilli;
-      this.#milli += sign * tasks * milli;
+      this.#cpuMilli += jobs * tasks * cpuMilli;
+      this.#milli += jobs * tasks * milli;
       this.#ratio = -1;
       this.moved = true;
     }

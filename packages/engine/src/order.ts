@@ -9,6 +9,7 @@
 //            the lower weighted share (shares.ts), then the path. A project's own jobs stand beside its children, under
 //            its own path, with no guarantee and weight 1;
 //         4. in a project: urgent jobs by latest start; then `submitted - priority x pointMs`; submit sequence; job id.
+//         Members of one array: those that wait again by index, then those that never started by index.
 //         When one does not fit or is over a ceiling, all of its lane (project, user, demand) leave the line at once; jobs of
 //         the same shape in other lanes leave when their turn comes, so that a later job never passes an earlier one that
 //         asks the same. Jobs of other shapes go on.
@@ -50,7 +51,10 @@ export function compareText(a: string, b: string): number {
 
 /** The last word between two jobs. */
 export function compareSequence(jobs: JobTable, a: number, b: number): number {
-  return jobs.submitted[a]! - jobs.submitted[b]! || (a === b ? 0 : compareText(jobs.ids[a]!, jobs.ids[b]!));
+  return (
+    jobs.submitted[a]! - jobs.submitted[b]! ||
+    (a === b ? 0 : jobs.index[a]! - jobs.index[b]! || compareText(jobs.ids[a]!, jobs.ids[b]!))
+  );
 }
 
 /** First come, first served: the order of jobs that differ in nothing else. */

@@ -3,10 +3,12 @@
 //
 // The first jobs that wait for room get planned starts (reservations.ts). For their sake shapes that do not fit stand in
 // line too, but only when somebody who could start would pass them.
+import type { JobId } from '@muster/model';
 import { place } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { overAt } from './gates.ts';
 import { giveBack, type Placement, undo } from './ledger.ts';
+import { Members } from './members.ts';
 import { releasePort } from './ports.ts';
 import { Preemptions } from './preempt.ts';
 import type { Entry, Lane, Queue } from './queue.ts';
@@ -19,6 +21,8 @@ import { fitsNow } from './verdict.ts';
 
 export interface Placed {
   readonly job: number;
+  /** The job that starts: of an array, the member. */
+  readonly id: JobId;
   readonly shape: Shape;
   readonly placement: Placement;
   readonly uses: Ask;
@@ -38,6 +42,7 @@ export interface Pass {
   /** The same by what they use of the quota of whom, so that it is given back in few steps. */
   readonly taken: Taken[];
   readonly preemptions: Preemptions;
+  readonly members: Members;
   /** Shapes of which a job did not fit; of those, the ones that did not before anything was placed. */
   readonly failed: Set<Shape>;
   readonly unfit: Set<Shape>;
@@ -106,10 +111,12 @@ export function walk(
   { exempt = -1, remembers = false, all = false }: WalkOptions = {},
 ): Pass {
   const placed: Placed[] = [];
+  const members = new Members(state.jobs);
   const pass: Pass = {
     placed,
     taken: [],
-    preemptions: new Preemptions(state, state.clockMs, exempt, remembers),
+    preemptions: new Preemptions(state, state.clockMs, members, exempt, remembers),
+    members,
     failed: new Set(),
     unfit: new Set(),
     within: new Within(state),
@@ -119,7 +126,7 @@ export function walk(
     keptFromMs: new Map(),
     reservations: new Reservations(state, placed),
   };
-  const turns = new Turns(state.queue);
+  const turns = new Turns(state.queue, members);
   let left = lineUp(state, pass, turns, all);
   for (let head = left > 0 || all ? turns.next() : null; head; head = turns.next()) {
     if (stop(head.job, pass)) break;
@@ -239,7 +246,7 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
     if (tried === 'over') return 'lane';
     if (tried === 'kept') {
       pass.kept.set(head.entry, reservations.keptFor(state.clockMs + duration.ms));
-      return reservations.plan(head.job) ? 'next' : 'entry';
+      return plan(pass, head.job) ? 'next' : 'entry';
     }
     if (untouched) unfit(pass, shape);
     else pass.failed.add(shape);
@@ -247,8 +254,15 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
   const found = mayPreempt() ? preempt(state, pass, head) : 'out';
   if (found === 'has') return 'next';
   // It waits for room.
-  const planned = reservations.open && reservations.plan(head.job);
+  const planned = reservations.open && plan(pass, head.job);
   return found === 'aside' || (planned && reservations.open) ? 'next' : 'lane';
+}
+
+/** It gets a planned start; of an array, the next member does, and the one behind it has the next turn. */
+function plan({ reservations, members }: Pass, job: number): boolean {
+  if (!reservations.plan(job, members.next(job))) return false;
+  members.pass(job);
+  return true;
 }
 
 /** Who has a right to room need not wait for those who only wait. */
@@ -284,7 +298,7 @@ function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'ke
   // Of several alternatives the best is not always the one that was asked about last.
   const uses = shape.ranked.length > 1 ? projects.keys.placed(fleets.live, placement) : within.uses;
   projects.take(project, user, uses, 1);
-  const placed = { job, shape, placement, uses, endMs };
+  const placed = { job, id: pass.members.next(job), shape, placement, uses, endMs };
   pass.placed.push(placed);
   if (reservations.admits(placed)) {
     const { taken } = head;
@@ -293,6 +307,7 @@ function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'ke
       head.taken = { lane: entry.lane, uses, times: 1 };
       pass.taken.push(head.taken);
     }
+    pass.members.take(job);
     pass.preemptions.placed(job, placement, uses);
     return 'placed';
   }

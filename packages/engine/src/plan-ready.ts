@@ -19,7 +19,7 @@ import { undo } from './ledger.ts';
 import type { Placed } from './pass.ts';
 import type { PlacedOn } from './placed-on.ts';
 import { type Ready, ReadyTimes } from './ready-times.ts';
-import type { Planned } from './reservations.ts';
+import type { Found } from './reservations.ts';
 import { type Ask, noAsk } from './resource-keys.ts';
 import { matchShape, type Option, requiredLevel, type Shape } from './shape.ts';
 import { type Beside, besideOf, Slack } from './slack.ts';
@@ -87,7 +87,7 @@ export function planReady(
   job: number,
   placed: readonly Placed[],
   placedOn: PlacedOn,
-): Planned | null {
+): Found | null {
   const { queue, fleets, projects } = state;
   const { lane, duration } = queue.entryOf(job);
   const { shape, project, user } = lane;

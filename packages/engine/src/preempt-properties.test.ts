@@ -1,11 +1,19 @@
 // What must hold of every preemption, whatever happened before.
-import type { EngineRows, PreemptUnit, RunId } from '@muster/model';
+import {
+  type EngineRows,
+  type IndexRanges,
+  type PreemptUnit,
+  parseMemberId,
+  type RunId,
+  submittedJob,
+} from '@muster/model';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { arbitrarySteps, take } from './testing/arbitrary.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { starts } from './testing/plan-text.ts';
+import { withMembers } from './testing/reference-arrays.ts';
 import { World } from './testing/world.ts';
 
 const tried = cases(200);
@@ -36,7 +44,13 @@ function startsWithout(
     ({ job, state }) => job === unit.job || state.state !== 'queued' || state.claim !== null,
   );
   const runs = rows.runs.filter(({ run }) => !gone.has(run));
-  const plan = loadEngine({ ...rows, jobs, runs }).decide(nowMs);
+  const member = parseMemberId(unit.job);
+  const arrays = rows.arrays.map((row) => {
+    const own = row.job === member?.array && !rows.jobs.some(({ job }) => job === unit.job);
+    const waiting: IndexRanges = own ? [[member.index, member.index]] : [];
+    return { ...row, state: { ...row.state, waiting } };
+  });
+  const plan = loadEngine({ ...rows, arrays, jobs, runs }).decide(nowMs);
   return starts(plan).some(({ job }) => job === unit.job);
 }
 
@@ -55,7 +69,8 @@ test('with its victims gone a job has a place, and no victim could be spared', {
 });
 
 test('shields, budgets, the guard against circles and cooling are kept', { timeout }, () => {
-  holds(({ nowMs }, unit, { jobs, runs, policy }) => {
+  holds(({ nowMs }, unit, rows) => {
+    const { jobs, runs, policy } = withMembers(rows);
     const own = jobs.find(({ job }) => job === unit.job)!;
     const { coolingMs, windowMs } = policy.preemption;
     if (own.state.failedMs !== null) expect(own.state.failedMs + coolingMs).toBeLessThanOrEqual(nowMs);
@@ -66,7 +81,7 @@ test('shields, budgets, the guard against circles and cooling are kept', { timeo
       const tier = policy.tiers.find(({ name }) => name === victim.tier);
       expect(run.stopping).toBe(false);
       if ((tier?.minRunMs ?? 0) > 0) expect(run.startedMs! + tier!.minRunMs).toBeLessThanOrEqual(nowMs);
-      expect(own.state.preempted.map(({ by }) => by)).not.toContain(job);
+      expect(own.state.preempted.map(({ by }) => submittedJob(by))).not.toContain(submittedJob(job));
       const recent = victim.state.preempted.filter(({ atMs }) => atMs + windowMs > nowMs);
       expect(recent.length).toBeLessThan(tier?.preemptionsMax ?? Number.POSITIVE_INFINITY);
     }

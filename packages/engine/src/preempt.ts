@@ -12,6 +12,7 @@ import { groupOrder, likeliest, place } from './fit.ts';
 import { isUserOver, overAt, type ProjectOver, projectOver } from './gates.ts';
 import { type Placement, undo } from './ledger.ts';
 import { tasksOf } from './make-plan.ts';
+import type { Members } from './members.ts';
 import { NodeOffers } from './node-offers.ts';
 import { compareText } from './order.ts';
 import { roomsOf } from './packing.ts';
@@ -45,7 +46,8 @@ const inVain: Alone = { victims: 0, nearEnd: null };
 
 /** The preemptions of one plan while it is being made. */
 export class Preemptions {
-  readonly claims: { readonly job: number; readonly claim: Claim; readonly uses: Ask }[] = [];
+  readonly claims: { readonly job: number; readonly id: JobId; readonly claim: Claim; readonly uses: Ask }[] =
+    [];
   /** Ids of the entries of jobs that looked for victims, or need not look because they have a right to nobody. */
   readonly wanting = new Set<number>();
   /** For whom the last job that was tried waits, when it would have found victims or need not look for any. */
@@ -54,6 +56,7 @@ export class Preemptions {
   readonly #nowMs: number;
   readonly #allowed: boolean;
   readonly #exempt: number;
+  readonly #members: Members;
   readonly #remembers: boolean;
   readonly #rights: QuotaRights;
   readonly #victims: Victims;
@@ -64,8 +67,9 @@ export class Preemptions {
   #againMs = never;
 
   /** `exempt` is a job that stops nobody; -1 for none. A question remembers nothing. */
-  constructor(state: State, nowMs: number, exempt = -1, remembers = false) {
+  constructor(state: State, nowMs: number, members: Members, exempt = -1, remembers = false) {
     this.#state = state;
+    this.#members = members;
     this.#nowMs = nowMs;
     this.#allowed = state.table.size > 0;
     this.#exempt = exempt;
@@ -177,12 +181,12 @@ export class Preemptions {
 
   /** Gives every claim of this plan back, last first. */
   undo(): void {
-    const { claims, fleets, jobs, table, projects, queue } = this.#state;
+    const { claims, fleets, table, projects, queue } = this.#state;
     for (let i = this.claims.length - 1; i >= 0; i--) {
-      const { job, claim, uses } = this.claims[i]!;
+      const { job, id, claim, uses } = this.claims[i]!;
       const { project, user } = queue.entryOf(job).lane;
       projects.keep(project, user, uses, -1);
-      claims.remove(fleets.live, jobs.ids[job]!);
+      claims.remove(fleets.live, id);
       for (const { run } of claim.victims) {
         const slot = table.slotOf(run);
         table.doomed[slot] = 0;
@@ -192,7 +196,8 @@ export class Preemptions {
   }
 
   #hold(job: number, claim: Claim, uses: Ask): void {
-    const { claims, fleets, jobs, runs, table, projects, queue } = this.#state;
+    const { claims, fleets, runs, table, projects, queue } = this.#state;
+    const id = this.#members.take(job);
     const { project, user } = queue.entryOf(job).lane;
     const touched = new Set<number>();
     for (const { run } of claim.victims) {
@@ -202,11 +207,11 @@ export class Preemptions {
       for (let link = table.firstLink[slot]!; link >= 0; link = table.linkOfRun[link]!)
         touched.add(table.linkNode[link]!);
     }
-    const held = claims.add(fleets.live, jobs.ids[job]!, claim, runs);
+    const held = claims.add(fleets.live, id, claim, runs);
     projects.keep(project, user, uses, 1);
     this.#rights.used(project, uses);
     this.#taken++;
-    this.claims.push({ job, claim, uses });
+    this.claims.push({ job, id, claim, uses });
     for (const slot of held.nodes.keys()) touched.add(slot);
     for (const slot of touched) this.#touch(slot);
   }

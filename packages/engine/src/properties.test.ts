@@ -8,6 +8,7 @@ import { job } from './testing/builders.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { planText, starts } from './testing/plan-text.ts';
 import { referenceUnits } from './testing/reference.ts';
+import { isFull, withMembers } from './testing/reference-arrays.ts';
 import { brokenPromises } from './testing/topology-checker.ts';
 import { World } from './testing/world.ts';
 
@@ -65,9 +66,10 @@ describe('for any history', { timeout }, () => {
     holds((steps) => {
       play(steps, (world) => {
         const plan = world.engine.fork().decide(world.nowMs);
+        const rows = withMembers(world.rows());
         expect(new Set(plan.units.map((unit) => unit.job)).size).toBe(plan.units.length);
         for (const unit of starts(plan)) {
-          const row = world.jobs.get(unit.job)!;
+          const row = rows.jobs.find((each) => each.job === unit.job)!;
           expect(row.state.state).toBe('queued');
           expect(unit.tasks).toHaveLength(taskCount(row.demand));
           expect(unit.tasks.map((task) => task.rank)).toEqual(unit.tasks.map((_, i) => i));
@@ -84,7 +86,7 @@ describe('for any history', { timeout }, () => {
     holds((steps) => {
       play(steps, (world) => {
         const units = starts(world.engine.fork().decide(world.nowMs));
-        const rows = world.rows();
+        const rows = withMembers(world.rows());
         expect(brokenPromises({ ...rows, runs: [...rows.runs, ...units.map(plannedRun)] }, units)).toEqual(
           [],
         );
@@ -133,7 +135,7 @@ describe('for any history', { timeout }, () => {
           const { engine, nowMs } = world;
           const before = engine.stateHash();
           const units = engine.decide(nowMs).units;
-          for (const id of world.jobs.keys()) engine.verdict(id, nowMs);
+          for (const { job: id } of withMembers(world.rows()).jobs) engine.verdict(id, nowMs);
           engine.consider({ ...job(0, asked, { project: 'p' }), demand: asked }, nowMs);
           expect(engine.stateHash()).toBe(before);
           expect(engine.decide(nowMs).units).toEqual(units);
@@ -183,7 +185,7 @@ describe('for any history', { timeout }, () => {
         const existing = [...world.nodes.values()].filter(
           ({ state }) => state === 'ready' || state === 'silent',
         );
-        for (const { job, state } of world.jobs.values()) {
+        for (const { job, state } of withMembers(world.rows()).jobs) {
           const verdict = engine.verdict(job, nowMs)!;
           const begun = placed.has(job) || state.state === 'starting' || state.state === 'running';
           expect(verdict.kind === 'placed').toBe(begun);
@@ -203,8 +205,14 @@ describe('for any history', { timeout }, () => {
     holds((steps) => {
       const world = play(steps, () => {});
       while (world.cycle().units.length > 0);
-      for (const { job, state, ...row } of world.jobs.values()) {
+      const rows = withMembers(world.rows());
+      for (const each of rows.jobs) {
+        const { job, state, ...row } = each;
         if (state.state !== 'queued' || state.notBeforeMs > world.nowMs || state.claim) continue;
+        if (isFull(rows, each)) {
+          expect(codesOf(world.engine.verdict(job, world.nowMs)!)).toEqual(['parallel']);
+          continue;
+        }
         const told = world.told.get(entryKey(row, row.demand))!;
         const now = world.engine.verdict(job, world.nowMs)!;
         expect(codesOf(told)[0]).toBe(codesOf(now)[0]);

@@ -16,7 +16,7 @@ import {
   tierNamed,
 } from '@muster/model';
 import { type Duration, durationOf } from './expected-end.ts';
-import { type held, type JobTable, type placed, queued } from './jobs.ts';
+import { type held, type JobTable, type placed, queued, type spent } from './jobs.ts';
 import { Mix } from './mix.ts';
 import { compareStanding, compareSubmitted, compareWaiting, type Standing } from './order.ts';
 import type { Project, Projects } from './projects.ts';
@@ -132,7 +132,7 @@ export class Queue {
     return new Queue(jobs, projects, this.#policy, this);
   }
 
-  /** A new job's entry, made when it is the first of its kind. */
+  /** A new job's entry, made when it is the first of its kind; of an array, all members that never started. */
   enter(job: number, facts: EntryFacts, demand: JobDemand): void {
     const shape = this.shapes.intern(demand, (asked) => this.projects.keys.ask(leastUses(asked)));
     const key = keyOf(shape, facts);
@@ -142,14 +142,25 @@ export class Queue {
       this.#byKey.set(key, entry);
     }
     entry.uses++;
-    this.mix.add(shape.mix, 1);
+    this.mix.add(shape.mix, this.jobs.weight(job));
     this.jobs.entry[job] = entry.id;
+  }
+
+  /** A member of the array stands by itself from now on. */
+  split(array: number, member: number): void {
+    this.entryOf(array).uses++;
+    this.jobs.entry[member] = this.jobs.entry[array]!;
+  }
+
+  /** So many members of the array will never start. */
+  thin(array: number, members: number): void {
+    this.mix.add(this.entryOf(array).lane.shape.mix, -members);
   }
 
   /** The job is over: nothing of it stays. */
   leave(job: number): void {
     this.unqueue(job);
-    this.#release(this.entryOf(job));
+    this.#release(this.entryOf(job), this.jobs.weight(job));
     this.jobs.remove(job);
   }
 
@@ -163,8 +174,14 @@ export class Queue {
     } else this.#lineUp(job, nowMs);
   }
 
+  /** The job waits, and in no line before something else has happened. */
+  park(job: number): void {
+    this.unqueue(job);
+    this.jobs.state[job] = queued;
+  }
+
   /** The job no longer waits, because it is held, placed or over. */
-  unqueue(job: number, state?: typeof held | typeof placed): void {
+  unqueue(job: number, state?: typeof held | typeof placed | typeof spent): void {
     if (this.jobs.line[job] === delayed) this.delayed.remove(job);
     else if (this.stands(job)) this.#stepOut(job);
     this.jobs.line[job] = notInLine;
@@ -183,8 +200,9 @@ export class Queue {
     const ungated = this.ungated.has(lane);
     const open = this.open.has(shape);
     const { moved } = this.mix;
+    const weight = this.jobs.weight(job);
     this.unqueue(job);
-    this.mix.add(shape.mix, -1);
+    this.mix.add(shape.mix, -weight);
     this.enter(job, facts, demand);
     const twin = this.entryOf(job);
     const twinOpen = this.open.has(twin.lane.shape);
@@ -192,8 +210,8 @@ export class Queue {
     return () => {
       this.unqueue(job);
       setIn(this.open, twin.lane.shape, twinOpen);
-      this.#release(twin);
-      this.mix.add(shape.mix, 1);
+      this.#release(twin, weight);
+      this.mix.add(shape.mix, weight);
       this.mix.moved = moved;
       this.jobs.entry[job] = entry.id;
       this.queue(job, nowMs);
@@ -585,9 +603,9 @@ export class Queue {
     for (const job of jobs) this.#joinLine(job, nowMs);
   }
 
-  #release(entry: Entry): void {
+  #release(entry: Entry, weight: number): void {
     entry.uses--;
-    this.mix.add(entry.lane.shape.mix, -1);
+    this.mix.add(entry.lane.shape.mix, -weight);
     if (entry.uses === 0) this.#drop(entry);
   }
 

@@ -4,7 +4,7 @@
 // state: it follows from what runs and waits, and a walk that finds both as they were finds what was kept (plan-ready.ts).
 //
 // A planned start is looked for when the next job is tried: behind the last one there is nobody whom it could concern.
-import { invariant, type PlannedStart } from '@muster/model';
+import { invariant, type JobId, type PlannedStart } from '@muster/model';
 import { place } from './fit.ts';
 import { Future } from './future.ts';
 import { overAt } from './gates.ts';
@@ -24,7 +24,12 @@ const againMax = 16;
 /** How many ends and starts of runs are looked at in a walk, for all jobs that need the whole future. */
 const looksMax = 100_000;
 
-export interface Planned {
+export interface Planned extends Found {
+  /** The job that has it: of an array, the member. */
+  readonly id: JobId;
+}
+
+export interface Found {
   readonly job: number;
   readonly start: PlannedStart;
   readonly holding: Holding;
@@ -36,6 +41,7 @@ export class Reservations {
   readonly strict: boolean;
   /** Jobs that were given a planned start, or will be when somebody asks for it. */
   readonly jobs: number[] = [];
+  readonly #ids: JobId[] = [];
   readonly #state: State;
   readonly #placed: readonly Placed[];
   readonly #depth: number;
@@ -43,7 +49,7 @@ export class Reservations {
   /** In the order of the walk. */
   #planned: Planned[] = [];
   #byStart: Planned[] = [];
-  /** A job whose start is not looked for yet. */
+  /** Place in `jobs` of one whose start is not looked for yet. */
   #pending = -1;
   readonly #looks = { left: looksMax };
   /** How often all was planned once more in this walk. */
@@ -80,13 +86,14 @@ export class Reservations {
   }
 
   /** The job waits for room. False when it gets no planned start: enough have one, or more than ends is in its way. */
-  plan(job: number): boolean {
+  plan(job: number, id: JobId): boolean {
     const { fleets, queue } = this.#state;
     if (!this.open || !fitsIdle(fleets, queue.entryOf(job).lane.shape)) return false;
     this.unshade();
     this.#resolve();
+    this.#pending = this.jobs.length;
     this.jobs.push(job);
-    this.#pending = job;
+    this.#ids.push(id);
     return true;
   }
 
@@ -174,16 +181,17 @@ export class Reservations {
       this.#pending = -1;
       this.#planned = [];
       this.#byStart = [];
-      for (const job of this.jobs) {
-        const found = this.#find(job);
-        if (found) this.#add(found);
-      }
+      for (const at of this.jobs.keys()) this.#seek(at);
     }
-    const job = this.#pending;
-    if (job < 0) return;
+    if (this.#pending < 0) return;
+    const at = this.#pending;
     this.#pending = -1;
-    const found = this.#find(job);
-    if (found) this.#add(found);
+    this.#seek(at);
+  }
+
+  #seek(at: number): void {
+    const found = this.#find(this.jobs[at]!);
+    if (found) this.#add({ ...found, id: this.#ids[at]! });
   }
 
   #shapeOf(job: number): Shape {
@@ -197,9 +205,9 @@ export class Reservations {
     const [planned, byStart] = [this.#planned, this.#byStart];
     this.#planned = [];
     this.#byStart = [];
-    for (const { job, start } of planned) {
+    for (const { job, id, start } of planned) {
       const found = this.#find(job);
-      if (found && found.start.startMs <= start.startMs) this.#add(found);
+      if (found && found.start.startMs <= start.startMs) this.#add({ ...found, id });
       else {
         this.#planned = planned;
         this.#byStart = byStart;
@@ -225,7 +233,7 @@ export class Reservations {
    * first; others where placing puts them then, and so are all where several are planned, because the next rests on where
    * the first will be.
    */
-  #find(job: number): Planned | null {
+  #find(job: number): Found | null {
     if (this.#depth === 1 && isPlain(this.#shapeOf(job))) {
       const placedOn = new PlacedOn(this.#state, this.#placed);
       const found = planReady(this.#state, job, this.#placed, placedOn);
@@ -242,7 +250,7 @@ export class Reservations {
     return found;
   }
 
-  #look(future: Future, job: number): Planned | null {
+  #look(future: Future, job: number): Found | null {
     for (let step = 1; future.has(step); step++) {
       const found = this.#fitsAt(future, job, step);
       if (found) return found;
@@ -250,9 +258,9 @@ export class Reservations {
     return null;
   }
 
-  #leap(future: Future, job: number): Planned | null {
+  #leap(future: Future, job: number): Found | null {
     let vain = 0;
-    let found: Planned | null = null;
+    let found: Found | null = null;
     let step = 1;
     for (let width = 1; ; width *= 2) {
       while (!future.has(step)) step = future.length;
@@ -273,7 +281,7 @@ export class Reservations {
     return found;
   }
 
-  #fitsAt(future: Future, job: number, step: number): Planned | null {
+  #fitsAt(future: Future, job: number, step: number): Found | null {
     future.goTo(step);
     if (!future.endsAt(step)) return null;
     const { fleets, queue, jobs, projects } = this.#state;
@@ -291,7 +299,7 @@ export class Reservations {
     if (!placement) return null;
     const uses = projects.keys.placed(fleets.live, placement);
     const isOver = meets.some(({ slack }) => slack.isOver(project, user, uses));
-    let found: Planned | null = null;
+    let found: Found | null = null;
     if (!isOver) {
       const end = { endMs, assumed: duration.assumed, overdue: false };
       const holding = holdingOfPlacement(this.#state, job, placement, uses, end);

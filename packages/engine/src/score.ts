@@ -17,6 +17,7 @@ import type { Fleet } from './fleet.ts';
 import { undo } from './ledger.ts';
 import { bringUp } from './make-plan.ts';
 import type { ClassFit } from './match.ts';
+import { Members } from './members.ts';
 import { strandedMicro } from './mix.ts';
 import { amountRoom, isClosed, scoreOn } from './node-room.ts';
 import { compareText } from './order.ts';
@@ -195,7 +196,7 @@ const atOnce: Start = { how: 'now', waitMs: 0, victims: 0, damage: 0 };
 function howItStarts(state: State, job: number): Start {
   const { shape } = state.queue.entryOf(job).lane;
   if (fitsNow(state.fleets, shape)) return atOnce;
-  const preemptions = new Preemptions(state, state.clockMs);
+  const preemptions = new Preemptions(state, state.clockMs, new Members(state.jobs));
   if (preemptions.try(job) === 'has') {
     const { victims } = preemptions.claims.at(-1)!.claim;
     preemptions.undo();

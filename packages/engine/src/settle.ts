@@ -36,7 +36,7 @@ export function releaseStuck(state: State): PlanUnit[] {
     const placement = place(live, shape, state.jobs.avoid(job));
     if (!placement) continue;
     placements.push(placement);
-    units.push({ kind: 'release', ...baseOf(state, id), reason: roomElsewhere });
+    units.push({ kind: 'release', ...baseOf(state, job, id), reason: roomElsewhere });
   }
   for (const placement of placements.reverse()) undo(live, placement);
   return units;
@@ -48,7 +48,7 @@ const roomElsewhere = {
 } as const;
 
 function settle(state: State, held: HeldClaim): PlanUnit | null {
-  const base = baseOf(state, held.job);
+  const base = baseOf(state, state.jobs.slotOf(held.job), held.job);
   const reason = whyLost(state.fleets.live, held);
   if (reason) return { kind: 'release', ...base, reason };
   if (held.victimsLeft > 0) return null;
@@ -65,16 +65,16 @@ function settle(state: State, held: HeldClaim): PlanUnit | null {
 }
 
 export function preemptUnits(state: State, { claims }: Preemptions): PlanUnit[] {
-  return claims.map(({ job, claim }) => ({
+  return claims.map(({ job, id, claim }) => ({
     kind: 'preempt',
-    ...baseOf(state, state.jobs.ids[job]!),
+    ...baseOf(state, job, id),
     claim,
     nodeGenerations: generationsOf(state, claim.tasks),
   }));
 }
 
-function baseOf({ jobs }: State, id: JobId) {
-  const job = jobs.slotOf(id);
+/** A member that never started is decided on as its array stands. */
+function baseOf({ jobs }: State, job: number, id: JobId) {
   const attempt = jobs.attempt[job]!;
   return { job: id, jobVersion: jobs.version[job]!, run: runId(id, attempt), attempt };
 }

@@ -6,7 +6,7 @@
 import { type EngineRows, invariant } from '@muster/model';
 
 type Row = Readonly<Record<string, unknown>>;
-type Table = 'nodes' | 'jobs' | 'runs';
+type Table = 'nodes' | 'arrays' | 'jobs' | 'runs';
 
 interface Piece {
   readonly table: Table;
@@ -18,18 +18,25 @@ interface Piece {
 }
 
 const form = 'muster-snapshot-1';
-const pieceRows = { nodes: 1000, jobs: 10_000, runs: 2000 };
+const pieceRows = { nodes: 1000, arrays: 2000, jobs: 10_000, runs: 2000 };
 /** Members that are the same in many rows of a table: kept once a piece, and named by number. */
 const sharedKeys: Readonly<Record<Table, readonly string[]>> = {
   nodes: ['inventory'],
+  arrays: ['demand'],
   jobs: ['demand', 'state'],
   runs: [],
 };
 
 export function* encodeRows(rows: EngineRows): Generator<string> {
-  const { nodes, jobs, runs, ...head } = rows;
+  const { nodes, arrays, jobs, runs, ...head } = rows;
+  const tables = [
+    ['nodes', nodes],
+    ['arrays', arrays],
+    ['jobs', jobs],
+    ['runs', runs],
+  ] as const;
   yield JSON.stringify({ form, ...head });
-  for (const [table, all] of [['nodes', nodes] as const, ['jobs', jobs] as const, ['runs', runs] as const])
+  for (const [table, all] of tables)
     for (let at = 0; at < all.length; at += pieceRows[table])
       yield JSON.stringify(encode(table, all.slice(at, at + pieceRows[table]) as unknown as readonly Row[]));
 }
@@ -78,7 +85,7 @@ class Pool {
 /** Takes the pieces one by one, in order. */
 export class RowsReader {
   #head: Omit<EngineRows, Table> | null = null;
-  readonly #tables: Record<Table, Row[]> = { nodes: [], jobs: [], runs: [] };
+  readonly #tables: Record<Table, Row[]> = { nodes: [], arrays: [], jobs: [], runs: [] };
 
   take(text: string): void {
     const piece = JSON.parse(text) as Piece;

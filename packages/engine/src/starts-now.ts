@@ -1,6 +1,7 @@
 // Whether a job would start in this cycle, found out by the walk that `decide` makes; and how much trying is allowed. Steps
 // count what a walk does (shapes and lanes in line, tasks placed), never time.
-import { taskCount } from '@muster/model';
+import { type JobId, taskCount } from '@muster/model';
+import { Members } from './members.ts';
 import { type Pass, type Stop, undoPass, walk } from './pass.ts';
 import { Preemptions } from './preempt.ts';
 import { mightPreempt } from './rights.ts';
@@ -35,13 +36,15 @@ export interface Started {
 export interface Looking {
   readonly steps: Steps | null;
   readonly preempts: boolean;
+  /** The member that is meant, where the job is an array and it is not the next one. */
+  readonly member?: JobId | undefined;
 }
 
 /** Walks until the job had its turn or can no longer have one; `look` sees the walk before it is undone. */
 export function walkTo(
   state: State,
   job: number,
-  { steps, preempts }: Looking,
+  { steps, preempts, member }: Looking,
   look: (pass: Pass, reached: boolean) => void,
 ): void {
   const { queue, fleets } = state;
@@ -53,13 +56,13 @@ export function walkTo(
   let reached = false;
   let searches = 0;
   const may = preempts && mightPreempt(state, job);
-  const stop: Stop = (next, { failed, over, kept, preemptions }) => {
+  const stop: Stop = (next, { failed, over, kept, preemptions, members }) => {
     if (reached || (failed.has(shape) && !may) || over.has(lane) || kept.has(entry)) return true;
     const searched = preemptions.wanting.size - searches;
     searches += searched;
     const cost = 1 + taskCount(queue.entryOf(next).lane.shape.demand) + searched * searchSteps;
     if (steps && !steps.take(cost)) return true;
-    reached = next === job;
+    reached = next === job && (member === undefined || members.next(job) === member);
     return false;
   };
   const pass = walk(state, stop, { exempt: preempts ? -1 : job });
@@ -112,7 +115,7 @@ function preemptsFromLane(state: State, job: number, steps: Steps): Started | nu
   // Everybody else has looked in vain already; in its own lane the first speaks for all.
   if (lane.shape.blocked !== null && queue.open.size === 0) {
     if (queue.firstOf(lane) !== job) return null;
-    const { victims } = new Preemptions(state, state.clockMs).alone(job);
+    const { victims } = new Preemptions(state, state.clockMs, new Members(state.jobs)).alone(job);
     return victims > 0 ? { victims } : null;
   }
   const open = queue.open.has(lane.shape);

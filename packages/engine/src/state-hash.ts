@@ -10,7 +10,7 @@ import {
 } from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import { Hasher, SetHasher } from './hash.ts';
-import { placed } from './jobs.ts';
+import { placed, spent } from './jobs.ts';
 import type { Entry } from './queue.ts';
 import type { State } from './state.ts';
 
@@ -78,13 +78,20 @@ function hashJobs({ jobs, queue, claims }: State): SetHasher {
     hasher.text(entryHash(queue.entryOf(job)));
     hasher.number(jobs.attempt[job]!).number(jobs.submitted[job]!).number(jobs.notBeforeMs[job]!);
     // A placed job has no wait to remember.
-    hasher.number(jobs.submittedMs[job]!).number(jobs.state[job] === placed ? 0 : jobs.sinceMs[job]!);
+    hasher
+      .number(jobs.submittedMs[job]!)
+      .number(jobs.state[job] === placed || jobs.state[job] === spent ? 0 : jobs.sinceMs[job]!);
     const { user, outOfMemory, infrastructure } = jobs.failures(job);
     hasher.number(user).number(outOfMemory).number(infrastructure);
     for (const node of jobs.avoid(job)) hasher.text(node);
     hasher.optional(jobs.failedMs(job));
     for (const { atMs, by } of jobs.preempted(job)) hasher.number(atMs).text(by);
     hasher.text(jobs.heldBy(job) ?? '');
+    const pool = jobs.pools.get(job);
+    if (pool) {
+      hasher.number(pool.size.count).optional(pool.size.parallel).number(pool.out).number(pool.again.size);
+      for (const [first, last] of pool.waiting) hasher.number(first).number(last);
+    }
     const claim = claims.byJob.get(id)?.claim;
     if (claim) {
       hashPlaces(hasher, claim);

@@ -15,8 +15,9 @@ import { ClassTable } from './classes.ts';
 import { hourlyRate } from './damage.ts';
 import { Fleet } from './fleet.ts';
 import { ForkMap } from './fork-map.ts';
-import { JobTable } from './jobs.ts';
+import { held, JobTable, spent } from './jobs.ts';
 import { ReadyShapes } from './plan-ready.ts';
+import { isFull, type Pool } from './pool.ts';
 import { releasePort, takePort } from './ports.ts';
 import { none, type Project, Projects } from './projects.ts';
 import { Queue } from './queue.ts';
@@ -209,6 +210,8 @@ function ownerOf(state: State, run: LiveRun): RunOwner {
 
 /** The job waits. One that may preempt and for which nobody looked in vain yet is looked at, though there is no room. */
 export function enqueue(state: State, job: number): void {
+  const pool = state.jobs.poolOf(job);
+  if (pool && standsAside(state, job, pool)) return;
   const { queue, jobs, wanting, policy } = state;
   queue.queue(job, state.clockMs);
   const { lane } = queue.entryOf(job);
@@ -219,6 +222,15 @@ export function enqueue(state: State, job: number): void {
   if (!cools && wanting.has(jobs.entry[job]!)) return;
   if (lane.gated !== null) queue.letOut(lane);
   queue.reopen(lane.shape);
+}
+
+/** Whether the array it is, or is a member of, keeps it out of line. */
+function standsAside({ jobs, queue }: State, job: number, pool: Pool): boolean {
+  if (jobs.heldBy(pool.slot) !== null) queue.unqueue(job, held);
+  else if (pool.slot === job && pool.count === 0) queue.unqueue(job, spent);
+  else if (isFull(pool)) queue.park(job);
+  else return false;
+  return true;
 }
 
 /** The job has its places; they are nobody else's, and it no longer stands in line. */
@@ -235,12 +247,12 @@ export function holdClaim(state: State, job: number, claim: Claim): void {
 
 /** What it claimed is free for all. The caller says where the job stands then. */
 export function dropClaim(state: State, job: number): void {
-  const held = state.claims.byJob.get(state.jobs.ids[job]!);
-  if (!held) return;
+  const own = state.claims.byJob.get(state.jobs.ids[job]!);
+  if (!own) return;
   const fleet = state.fleets.live;
   const { project, user } = state.queue.entryOf(job).lane;
-  for (const slot of state.claims.remove(fleet, held.job)) state.freed.add(fleet.classOf[slot]!);
-  state.projects.keep(project, user, state.projects.keys.ask(held.claim.uses), -1);
+  for (const slot of state.claims.remove(fleet, own.job)) state.freed.add(fleet.classOf[slot]!);
+  state.projects.keep(project, user, state.projects.keys.ask(own.claim.uses), -1);
   for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.eased.add(at);
   if (fleet.resources.list.length > 0) state.allChanged = true;
   // With less use somebody may be within a guarantee again.

@@ -2,6 +2,7 @@
 // what was told and tried in vain included. Whoever asks calls that before anything else happens.
 import type { LiveRun, Quota } from '@muster/model';
 import { overAt } from './gates.ts';
+import { isFull } from './pool.ts';
 import { releasePort, takePort } from './ports.ts';
 import type { Project } from './projects.ts';
 import type { Gate, Lane } from './queue.ts';
@@ -21,8 +22,10 @@ export function supposeTrying(state: State): PutBack {
 /** The run has ended, and its job with it. */
 export function supposeEnded(state: State, run: LiveRun): PutBack {
   const { projects, queue, jobs, ends } = state;
-  const { lane, duration } = queue.entryOf(jobs.slotOf(run.job));
+  const job = jobs.slotOf(run.job);
+  const { lane, duration } = queue.entryOf(job);
   const { project, user, shape } = lane;
+  const others = supposeIn(state, job);
   const ask = projects.keys.ask(run.uses);
   const { moved } = queue.mix;
   queue.mix.add(shape.mix, -1);
@@ -39,6 +42,7 @@ export function supposeEnded(state: State, run: LiveRun): PutBack {
     for (const lane of queue.gatedAt(at)) hopes.lane(lane);
   return () => {
     hopes.putBack();
+    others();
     queue.mix.add(shape.mix, 1);
     queue.mix.moved = moved;
     projects.take(project, user, ask, 1);
@@ -47,6 +51,24 @@ export function supposeEnded(state: State, run: LiveRun): PutBack {
     changeRun(state, run, 1);
     ends.add(run, nodes, duration, state.clockMs);
     for (const node of nodes) state.fleets.live.moved(node);
+  };
+}
+
+/** A member is no longer out: another of its array may stand in line in its place. */
+function supposeIn({ jobs, queue, clockMs }: State, job: number): PutBack {
+  const pool = jobs.poolOf(job);
+  if (!pool) return () => {};
+  const { shape } = queue.entryOf(pool.slot).lane;
+  const open = queue.open.has(shape);
+  const parked = isFull(pool) && jobs.heldBy(pool.slot) === null;
+  const slots = parked ? [...pool.again, ...(pool.count > 0 ? [pool.slot] : [])] : [];
+  pool.out--;
+  for (const slot of slots) queue.queue(slot, clockMs);
+  return () => {
+    for (const slot of slots) queue.park(slot);
+    pool.out++;
+    if (open) queue.open.add(shape);
+    else queue.open.delete(shape);
   };
 }
 

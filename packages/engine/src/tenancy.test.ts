@@ -7,6 +7,7 @@ import { arbitrarySteps, take } from './testing/arbitrary.ts';
 import { demand, devices, gpus, group, job, jobId, node, oneTask } from './testing/builders.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { starts } from './testing/plan-text.ts';
+import { withMembers } from './testing/reference-arrays.ts';
 import { ReferenceTenancy } from './testing/reference-tenancy.ts';
 import { World } from './testing/world.ts';
 
@@ -32,9 +33,10 @@ test('no ceiling is ever exceeded by a plan, whatever happened before (S7)', { t
       const world = new World(loadEngine);
       for (const step of steps) {
         take(world, step);
-        const tenancy = new ReferenceTenancy(world.rows(), world.nowMs);
+        const rows = withMembers(world.rows());
+        const tenancy = new ReferenceTenancy(rows, world.nowMs);
         for (const unit of world.engine.fork().decide(world.nowMs).units) {
-          const row = world.jobs.get(unit.job)!;
+          const row = rows.jobs.find(({ job: id }) => id === unit.job)!;
           // What is claimed counts as use already.
           const isClaimed = row.state.state === 'queued' && row.state.claim !== null;
           if (unit.kind === 'release' || isClaimed) continue;

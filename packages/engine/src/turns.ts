@@ -2,6 +2,7 @@
 // tournament over the project tree: every project keeps its children in a heap by the job each would send next, so that a
 // job placed or dropped costs the length of its path and not the number of projects. Of a lane only the first entry
 // is taken up; the next one comes up when that was reached.
+import type { Members } from './members.ts';
 import type { Taken } from './pass.ts';
 import type { Project, Projects } from './projects.ts';
 import type { Entry, Lane, Queue } from './queue.ts';
@@ -47,6 +48,7 @@ interface Side {
 export class Turns {
   readonly #queue: Queue;
   readonly #projects: Projects;
+  readonly #members: Members;
   readonly #starved: Head[] = [];
   readonly #ranks = new Map<number, Head[]>();
   readonly #out = new Set<Lane>();
@@ -57,8 +59,9 @@ export class Turns {
   #sides = new Map<Project, Side>();
   #owns = new Map<Project, Side>();
 
-  constructor(queue: Queue) {
+  constructor(queue: Queue, members: Members) {
     this.#queue = queue;
+    this.#members = members;
     this.#projects = queue.projects;
   }
 
@@ -77,7 +80,8 @@ export class Turns {
 
   /** The job whose turn it was is placed, and its use is counted already; or it steps aside for the next of its lane. */
   passed(head: Head): void {
-    advance(head);
+    // An array stands there for all its members that never started.
+    if (!this.#members.hasMore(head.job)) advance(head);
     this.#goOn(head);
   }
 
@@ -226,8 +230,24 @@ export class Turns {
   }
 
   #clean(heads: Head[], before: (a: Head, b: Head) => boolean): void {
-    if (this.#out.size === 0) return;
-    while (heads.length > 0 && this.#out.has(heads[0]!.lane)) pop(heads, before);
+    if (this.#out.size === 0 && !this.#members.any) return;
+    while (heads.length > 0) {
+      const head = heads[0]!;
+      if (this.#out.has(head.lane)) pop(heads, before);
+      else if (this.#members.isFull(head.job)) this.#skip(heads, before);
+      else return;
+    }
+  }
+
+  /** The array of the first one has as many members out as may be: whoever comes after it has the turn. */
+  #skip(heads: Head[], before: (a: Head, b: Head) => boolean): void {
+    const head = heads[0]!;
+    const { lane, starved, next } = head;
+    head.next = -1;
+    advance(head);
+    if (head.position < 0) pop(heads, before);
+    else down(heads, 0, before);
+    this.#takeUp(lane, next, starved);
   }
 
   readonly #before = (a: Head, b: Head): boolean => this.#queue.compareInLine(a.job, b.job) < 0;

@@ -1,6 +1,6 @@
 // Which runs may be a job's victims, beside the right to them: shields, budgets, the guard against circles. And the total
 // order in which they are considered on a node, and in which they are spared.
-import type { Right } from '@muster/model';
+import { type Right, submittedJob } from '@muster/model';
 import { damage } from './damage.ts';
 import type { Gone } from './gates.ts';
 import { compareText } from './order.ts';
@@ -105,7 +105,9 @@ export class Victims {
   tookFrom(run: number, job: number): boolean {
     const { jobs, table } = this.#state;
     const past = jobs.preempted(job);
-    return past.length > 0 && past.some(({ by }) => by === jobs.ids[table.job[run]!]);
+    return (
+      past.length > 0 && past.some(({ by }) => submittedJob(by) === submittedJob(jobs.ids[table.job[run]!]!))
+    );
   }
 
   /** Every node of it is ready: the end of a run on a silent node cannot be proven soon. */

@@ -117,9 +117,9 @@ class Future {
       if (!queue.stands(slot)) continue;
       const found = counts.get(jobs.entry[slot]!);
       const id = jobs.ids[slot]!;
-      if (!found) counts.set(jobs.entry[slot]!, { first: id, jobs: 1 });
+      if (!found) counts.set(jobs.entry[slot]!, { first: id, jobs: jobs.weight(slot) });
       else {
-        found.jobs++;
+        found.jobs += jobs.weight(slot);
         if (compareText(id, found.first) < 0) found.first = id;
       }
     }

@@ -1,9 +1,12 @@
 // The log: every change that the engine or a person may want to know, in commit order. Bodies carry what `apply`
-// needs and what a reader wants to see, never commands, environment or secrets. Each kind has a schema version; older
+// needs and what a reader wants to see, never commands, environment or secrets. What happens to a member of an array is told
+// as of any job, by its own id (`job_…[17]`). Each kind has a schema version; older
 // versions are lifted by the upcasters below, so that everyone else sees only the newest form.
+import type { ArraySize, ArrayState } from './array-state.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { JobDemand } from './demand.ts';
 import type { JobId, NodeId, RunId } from './ids.ts';
+import type { IndexRanges } from './index-ranges.ts';
 import type { Inventory } from './inventory.ts';
 import type { JobPast, JobState } from './job-state.ts';
 import type { Drain, NodeState } from './node-state.ts';
@@ -30,6 +33,8 @@ export interface JobFacts {
   readonly deadlineMs: number | null;
   readonly demand: JobDemand;
   readonly submittedMs: number;
+  /** For an array: how many members, each of which asks for all of the demand. Left out for other jobs. */
+  readonly array?: ArraySize | undefined;
 }
 
 export interface NodeFacts {
@@ -103,6 +108,14 @@ export type EventBody =
     }
   /** The claim is given up; victims that are gone by now stay gone. */
   | { readonly kind: 'job.unclaimed'; readonly job: JobId; readonly version: number; readonly reason: Reason }
+  /** Members of an array that never started, and will not. */
+  | {
+      readonly kind: 'job.dropped';
+      readonly job: JobId;
+      readonly version: number;
+      readonly by: string;
+      readonly members: IndexRanges;
+    }
   | { readonly kind: 'job.ended'; readonly job: JobId; readonly version: number; readonly result: JobResult }
   | ({
       readonly kind: 'run.planned';
@@ -232,7 +245,13 @@ export interface EngineRows {
   readonly policyVersion: number;
   readonly policy: Policy;
   readonly nodes: readonly NodeFacts[];
-  /** Jobs that are not ended, with the state of each. */
+  /** Arrays that are not ended. */
+  readonly arrays: readonly (JobFacts & {
+    readonly array: ArraySize;
+    readonly state: Exclude<ArrayState, { state: 'ended' }>;
+    readonly submittedSequence: number;
+  })[];
+  /** Jobs that are not ended, with the state of each; members of arrays too, once they have started. */
   readonly jobs: readonly (JobFacts & {
     readonly state: Exclude<JobState, { state: 'ended' }>;
     readonly submittedSequence: number;

@@ -1,6 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { freshId, isId, isRunId, type JobId, parseRunId, runId } from './ids.ts';
+import {
+  freshId,
+  isId,
+  isRunId,
+  type JobId,
+  memberId,
+  parseMemberId,
+  parseMemberRange,
+  parseRunId,
+  runId,
+  runPrefix,
+  submittedJob,
+} from './ids.ts';
 
 const bytes = fc.uint8Array({ minLength: 9, maxLength: 16 });
 const time = fc.integer({ min: 0, max: 2 ** 45 - 1 });
@@ -90,4 +102,50 @@ test('an id of another kind, a prefix of an id and an id with letters outside th
     `${id.slice(0, -1)}u`,
   ])
     expect(isId('job', text)).toBe(false);
+});
+
+describe('members of arrays', () => {
+  const array = freshId('job', 1, new Uint8Array(9));
+
+  test('have ids of their own, and their runs ids that begin with the array’s', () => {
+    for (const index of [0, 7, 999_999]) {
+      const id = memberId(array, index);
+      expect(id).toBe(`${array}[${index}]`);
+      expect(parseMemberId(id)).toEqual({ array, index });
+      expect(submittedJob(id)).toBe(array);
+      expect(isId('job', id)).toBe(false);
+      const run = runId(id, 3);
+      expect(isRunId(run)).toBe(true);
+      expect(parseRunId(run)).toEqual({ job: id, attempt: 3 });
+      expect(run.startsWith(runPrefix(id)) && run.startsWith(runPrefix(array))).toBe(true);
+      // As the database finds them.
+      expect(run > runPrefix(array) && run < `${runPrefix(array)}:`).toBe(true);
+      expect(run).toMatch(/^[\w-]+$/);
+    }
+    expect(runId(memberId(array, 1), 11)).not.toBe(runId(memberId(array, 11), 1));
+    expect(submittedJob(array)).toBe(array);
+    expect(parseMemberId(array)).toBeNull();
+  });
+
+  test.each([
+    '[]',
+    '[-1]',
+    '[01]',
+    '[1',
+    '1]',
+    '[1]x',
+    '[1][2]',
+    '[1-2]',
+    '[10000000]',
+    '[a]',
+    '[1.5]',
+    '[1]\n',
+  ])('%j behind an id names no member', (text) => expect(parseMemberId(`${array}${text}`)).toBeNull());
+
+  test('ranges have both ends in order', () => {
+    expect(parseMemberRange(`${array}[3-10]`)).toEqual({ array, range: [3, 10] });
+    expect(parseMemberRange(`${array}[3-3]`)).toEqual({ array, range: [3, 3] });
+    for (const text of ['[10-3]', '[3-]', '[-3]', '[3]', '[3-10', '[3-10-12]', '[a-b]'])
+      expect(parseMemberRange(`${array}${text}`)).toBeNull();
+  });
 });

@@ -1,3 +1,4 @@
+export * from './array-state.ts';
 export * from './assert.ts';
 export * from './canonical-json.ts';
 export * from './checkpoint.ts';
@@ -8,6 +9,7 @@ export * from './explanation.ts';
 export * from './explanation-text.ts';
 export * from './hardware.ts';
 export * from './ids.ts';
+export * from './index-ranges.ts';
 export * from './instant.ts';
 export * from './inventory.ts';
 export * from './job-spec.ts';

@@ -1,5 +1,6 @@
 // A job spec made whole: one list of groups, every task count settled, every default in place. This is what the
 // database keeps, the agent runs and the engine's demand is cut from; nothing downstream looks at shorthands.
+import type { ArraySize } from './array-state.ts';
 import { contradiction } from './contradiction.ts';
 import type {
   AcceleratorDemand,
@@ -39,6 +40,8 @@ export interface JobSpec {
   readonly stopAfterMs: number | null;
   readonly outputLimitMib: number;
   readonly labels: Readonly<Record<string, string>>;
+  /** Left out for a job that is none. */
+  readonly array?: ArraySize | undefined;
 }
 
 export interface GroupSpec {
@@ -130,6 +133,7 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
             : raw.stopAfter,
       outputLimitMib: raw.output.limit,
       labels: raw.labels ?? {},
+      ...(raw.array && { array: { count: raw.array.count, parallel: raw.array.parallel ?? null } }),
     },
   };
 }

@@ -80,7 +80,8 @@ export type JobStateEvent =
       readonly nowMs: number;
     };
 
-export type JobRefusal = 'not-now' | 'already-ended' | 'stale-run';
+/** member: only its array as a whole can be held or released. */
+export type JobRefusal = 'not-now' | 'already-ended' | 'stale-run' | 'member';
 
 export const jobTransitions: Transitions<JobState['state'], JobStateEvent['kind']> = {
   queued: {

@@ -296,8 +296,16 @@ describe('every field', () => {
       give: { dependencies: [{ job: 'job_x', when: 'failed' }] },
       unsupportedAt: '/dependencies',
     },
-    '/array/count': { give: { array: { count: 10 } }, unsupportedAt: '/array' },
-    '/array/parallel': { give: { array: { count: 10, parallel: 2 } }, unsupportedAt: '/array' },
+    '/array/count': {
+      give: { array: { count: 10 } },
+      effect: (s) => s.array,
+      is: { count: 10, parallel: null },
+    },
+    '/array/parallel': {
+      give: { array: { count: 10, parallel: 2 } },
+      effect: (s) => s.array,
+      is: { count: 10, parallel: 2 },
+    },
     '/deadline': {
       give: { deadline: '2026-11-15T09:30:00Z' },
       effect: (s) => s.deadlineMs,
@@ -730,10 +738,10 @@ const refused: readonly Refused[] = [
   ],
   [
     'several unsupported fields',
-    { ...ok, kind: 'service', array: { count: 2 } },
+    { ...ok, kind: 'service', secrets: {} },
     [
       ['/kind', 'only batch jobs run today'],
-      ['/array', 'arrays are not supported yet'],
+      ['/secrets', 'secrets are not supported yet'],
     ],
   ],
 ];

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JobId, NodeId } from './ids.ts';
-import { runId } from './ids.ts';
+import { type JobId, memberId, type NodeId, runId } from './ids.ts';
 import type { JobSpec } from './job-spec.ts';
 import { parseSpec } from './parse-spec.ts';
 import type { TaskPlacement } from './plan.ts';
@@ -118,6 +117,30 @@ test("Slurm's job id is a number, because scripts calculate with it", () => {
   expect(column('SLURM_JOB_ID')).toEqual(Array(4).fill('0095'));
   const other = { ...layout, job: 'job_000000000zzzzzzzzz' as JobId };
   expect(layoutRun(other)(tasks[0]!).SLURM_JOB_ID).toBe(String(2 ** 45 - 1));
+});
+
+test('a member of an array knows its index under our name and Slurm’s; any other job has no such name', () => {
+  const array = 'job_000000000000000095' as JobId;
+  const member = {
+    ...layout,
+    job: memberId(array, 17),
+    spec: { ...spec, array: { count: 100, parallel: 5 } },
+  };
+  const [env, base] = [layoutRun(member)(tasks[0]!), layoutRun({ ...layout, job: array })(tasks[0]!)];
+  expect(env).toMatchObject({
+    MUSTER_JOB_ID: `${array}[17]`,
+    MUSTER_ARRAY_ID: array,
+    MUSTER_ARRAY_INDEX: '17',
+    MUSTER_ARRAY_COUNT: '100',
+    SLURM_ARRAY_JOB_ID: base.SLURM_JOB_ID,
+    SLURM_JOB_ID: String(Number(base.SLURM_JOB_ID) + 17).padStart(4, '0'),
+    SLURM_ARRAY_TASK_ID: '17',
+    SLURM_ARRAY_TASK_COUNT: '100',
+    SLURM_ARRAY_TASK_MIN: '0',
+    SLURM_ARRAY_TASK_MAX: '99',
+    SLURM_ARRAY_TASK_STEP: '1',
+  });
+  expect(Object.keys(base).filter((name) => name.includes('ARRAY'))).toEqual([]);
 });
 
 test('the same layout gives the same environment, task by task or laid out once', () => {

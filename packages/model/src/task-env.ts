@@ -1,7 +1,7 @@
 // The environment of a task: Muster's own names and the aliases people's scripts already read (torchrun, Slurm, JAX).
 // Pure, so that the server builds the same start command whoever builds it. The user's own variables win over the
 // aliases; names reserved to Muster and Slurm cannot be set by users at all (spec.ts).
-import type { JobId, RunId } from './ids.ts';
+import { type JobId, parseMemberId, type RunId, submittedJob } from './ids.ts';
 import type { JobSpec } from './job-spec.ts';
 import type { TaskPlacement } from './plan.ts';
 
@@ -76,6 +76,7 @@ export function layoutRun(layout: RunLayout): (task: TaskPlacement) => Record<st
     MUSTER_NODE_COUNT: String(nodeOrder.length),
     MUSTER_MASTER_ADDR: masterAddr,
     MUSTER_MASTER_PORT: port,
+    ...arrayVariables(layout),
   };
   return (task) => {
     const group = spec.groups[task.group];
@@ -120,6 +121,24 @@ export function layoutRun(layout: RunLayout): (task: TaskPlacement) => Record<st
   };
 }
 
+/** Slurm's tasks of an array have ids of their own and share the array's; so do ours. */
+function arrayVariables({ job, spec: { array } }: RunLayout): Record<string, string> {
+  const member = parseMemberId(job);
+  if (!member || !array) return {};
+  const [index, count, last] = [member.index, array.count, array.count - 1].map(String);
+  return {
+    MUSTER_ARRAY_ID: member.array,
+    MUSTER_ARRAY_INDEX: index!,
+    MUSTER_ARRAY_COUNT: count!,
+    SLURM_ARRAY_JOB_ID: slurmJobId(member.array),
+    SLURM_ARRAY_TASK_ID: index!,
+    SLURM_ARRAY_TASK_COUNT: count!,
+    SLURM_ARRAY_TASK_MIN: '0',
+    SLURM_ARRAY_TASK_MAX: last!,
+    SLURM_ARRAY_TASK_STEP: '1',
+  };
+}
+
 /** Where each rank stands among the tasks with the same key, and how many such tasks there are. */
 function places<Key>(tasks: readonly TaskPlacement[], keyOf: (task: TaskPlacement) => Key) {
   const index = new Map<number, number>();
@@ -138,6 +157,6 @@ const base32 = '0123456789abcdefghjkmnpqrstvwxyz';
 /** Scripts calculate with Slurm's job id (Lightning makes a port of its last four digits), so ours is a number here. */
 function slurmJobId(job: JobId): string {
   let value = 0;
-  for (const char of job.slice(-9)) value = value * 32 + Math.max(0, base32.indexOf(char));
-  return String(value).padStart(4, '0');
+  for (const char of submittedJob(job).slice(-9)) value = value * 32 + Math.max(0, base32.indexOf(char));
+  return String(value + (parseMemberId(job)?.index ?? 0)).padStart(4, '0');
 }

@@ -49,11 +49,6 @@ export const unsupportedFields: readonly Unsupported[] = [
     used: when('/dependencies', (spec) => spec.dependencies !== undefined),
   },
   {
-    field: '/array',
-    message: 'arrays are not supported yet',
-    used: when('/array', (spec) => spec.array !== undefined),
-  },
-  {
     field: '/tasks',
     message: 'elastic task counts are not supported yet; min and max must be equal',
     used: (spec) =>

@@ -76,6 +76,8 @@ export type WaitReason =
     }
   | { readonly code: 'not-before'; readonly untilMs: number; readonly failures: number }
   | { readonly code: 'held'; readonly by: string }
+  /** As many members of its array run as may. */
+  | { readonly code: 'parallel'; readonly running: number; readonly parallel: number }
   /** Runs of others are stopped for it: how many, and how many of them have not ended yet. */
   | { readonly code: 'preempting'; readonly victims: number; readonly left: number }
   /** It would preempt, but this run ends soon by itself, and that is enough. */
@@ -176,6 +178,8 @@ function waitText(reason: WaitReason): string {
       return `${count(reason.victims, 'run')} of others ${reason.victims === 1 ? 'is' : 'are'} stopped for it; it starts in their place once ${reason.left === 1 ? 'the last of them has' : `${reason.left} more have`} ended`;
     case 'near-end':
       return `preempts nobody, because the end of ${reason.job} is near and gives it room`;
+    case 'parallel':
+      return `${reason.running} of ${count(reason.parallel, 'member')} that may run at once run already`;
     case 'held':
       return `held by ${reason.by}`;
     case 'over-ceiling':

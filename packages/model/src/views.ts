@@ -3,6 +3,7 @@
 import type { Checkpoint } from './checkpoint.ts';
 import type { Explanation } from './explanation.ts';
 import type { JobId, NodeId, RunId, TokenId } from './ids.ts';
+import type { IndexRanges } from './index-ranges.ts';
 import type { Device } from './inventory.ts';
 import type { JobSpec } from './job-spec.ts';
 import type { JobState } from './job-state.ts';
@@ -42,7 +43,24 @@ export interface JobView {
   readonly verdict: Verdict | null;
   readonly reason: string | null;
   readonly run: RunId | null;
+  /** Of an array: how many members, and where they are. */
+  readonly array: ArrayView | null;
+  /** Of a member of an array: which. */
+  readonly index: number | null;
   readonly version: number;
+}
+
+/** The members of an array by where they are; together they are all. */
+export interface ArrayView {
+  readonly count: number;
+  readonly parallel: number | null;
+  readonly waiting: number;
+  readonly running: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  /** Indices of those that never started and still will, as ranges: first and last. */
+  readonly notStarted: IndexRanges;
 }
 
 /** `GET /v1/jobs/{id}`: the job with its spec and every attempt. */

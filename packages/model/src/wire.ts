@@ -18,7 +18,7 @@
 // `protocol` is the highest both speak; a server takes agents of the neighbouring release.
 import * as z from 'zod';
 import { type Checkpoint, checkpointPath, checkpointStep } from './checkpoint.ts';
-import type { NodeId, RunId, ServerId } from './ids.ts';
+import { type NodeId, type RunId, runPattern, type ServerId } from './ids.ts';
 import type { Inventory } from './inventory.ts';
 import type { SignalName } from './job-spec.ts';
 import type { TaskExit } from './outcome.ts';
@@ -185,7 +185,7 @@ export function helloText(nonce: string, node: NodeId): string {
   return `muster-agent-hello:${nonce}:${node}`;
 }
 
-const runText = z.string().regex(/^run_[0-9a-hjkmnp-tv-z]{18}_[1-9][0-9]{0,5}$/);
+const runText = z.string().regex(runPattern);
 const nat = z.int().min(0);
 /** The database takes neither a NUL nor half of a character. */
 const text = (max: number) =>

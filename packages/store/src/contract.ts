@@ -8,11 +8,13 @@
 // Decisions (commitPlan, expire, freeze, retain) carry an epoch that is checked inside the write. Everything else may come
 // from any server and is guarded by row state, version and session.
 import type {
+  ArrayState,
   Checkpoint,
   Decision,
   DecisionTrace,
   Drain,
   EngineRows,
+  IndexRange,
   Inventory,
   JobDemand,
   JobId,
@@ -64,17 +66,29 @@ export interface Store {
   // What is so already is committed and changes nothing: cancelling an ended job, holding a held one, releasing a
   // queued one. `versions` are those the caller decided on, looked at under the job's lock: of two that decided on the
   // same one, one is refused. Left out: whatever its version.
-  cancel(job: JobId, by: string, versions?: readonly number[]): Promise<Outcome<JobState, ChangeRefusal>>;
+  // A member of an array is named by its own id.
+  cancel(
+    job: JobId,
+    by: string,
+    versions?: readonly number[],
+  ): Promise<Outcome<JobState | ArrayState, ChangeRefusal>>;
+  /** Members of an array; not-found too when the array has fewer. */
+  cancelRange(
+    array: JobId,
+    range: IndexRange,
+    by: string,
+    versions?: readonly number[],
+  ): Promise<Outcome<JobState | ArrayState, ChangeRefusal>>;
   hold(
     job: JobId,
     by: string,
     versions?: readonly number[],
-  ): Promise<Outcome<JobState, ChangeRefusal | JobRefusal>>;
+  ): Promise<Outcome<JobState | ArrayState, ChangeRefusal | JobRefusal>>;
   release(
     job: JobId,
     by: string,
     versions?: readonly number[],
-  ): Promise<Outcome<JobState, ChangeRefusal | JobRefusal>>;
+  ): Promise<Outcome<JobState | ArrayState, ChangeRefusal | JobRefusal>>;
 
   // Decisions (leader) -----------------------------------------------------------------------------------------
   /**
@@ -168,7 +182,9 @@ export interface Store {
 
   // Reading for people -----------------------------------------------------------------------------------------
   job(job: JobId): Promise<JobRow | null>;
+  /** Members of arrays are not among them. */
   jobs(query: JobQuery): Promise<readonly JobRow[]>;
+  members(query: MemberQuery): Promise<readonly JobRow[]>;
   jobByKey(project: string, principal: string, key: string): Promise<JobId | null>;
   runs(job: JobId): Promise<readonly RunRow[]>;
   node(idOrName: string): Promise<NodeRow | null>;
@@ -412,8 +428,9 @@ export interface LogHead {
 
 export interface JobRow {
   readonly id: JobId;
+  /** A member has its array's. */
   readonly spec: JobSpec;
-  readonly state: JobState;
+  readonly state: JobState | ArrayState;
   readonly version: number;
   readonly submittedBy: string;
   readonly submittedMs: number;
@@ -476,6 +493,16 @@ export interface JobQuery {
   readonly submittedBy: string | null;
   /** Newest first; strictly before this id. */
   readonly before: JobId | null;
+  readonly limit: number;
+}
+
+/** Members of an array that have a row, by index. */
+export interface MemberQuery {
+  readonly array: JobId;
+  readonly states: readonly JobState['state'][] | null;
+  readonly outcome: RunResult['outcome'] | null;
+  /** Strictly after this index; -1 for all. */
+  readonly after: number;
   readonly limit: number;
 }
 

@@ -1,7 +1,14 @@
 // The log: gap-free and in commit order. A plain sequence would be neither, because transactions commit in another order than they
 // draw numbers, and aborted ones leave holes; a reader that resumes after N would miss a lower number committed
 // later. So numbers come from one counter row, whose lock is held from the last statement of a transaction to its COMMIT.
-import { type EventBody, type EventKind, eventVersions, type LogEvent, upcast } from '@muster/model';
+import {
+  type EventBody,
+  type EventKind,
+  eventVersions,
+  type LogEvent,
+  submittedJob,
+  upcast,
+} from '@muster/model';
 import type { Reader } from './database.ts';
 
 export interface NewEvent {
@@ -29,7 +36,8 @@ export async function appendEvents(reader: Reader, events: readonly NewEvent[]):
   const [row] = await reader.query<{ sequence: number }>(append, [
     events.map(({ body }) => body.kind),
     events.map(({ body }) => versionOf(body.kind)),
-    events.map(({ body }) => ('job' in body ? body.job : null)),
+    // What happens to a member is found under its array.
+    events.map(({ body }) => ('job' in body ? submittedJob(body.job) : null)),
     events.map(({ project }) => project),
     events.map(({ body }) => eventText(body)),
   ]);

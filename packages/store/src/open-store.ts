@@ -8,7 +8,7 @@ import { groupCommit, type Settled } from './group-commit.ts';
 import { Hints } from './hints.ts';
 import { migrate } from './migrate.ts';
 import { type AuditCheck, audit, auditSince, verifyAudit } from './pg/audit.ts';
-import { changeJob } from './pg/cancel.ts';
+import { cancelRange, changeJob } from './pg/cancel.ts';
 import { checkpoint } from './pg/checkpoint.ts';
 import { commitOutboxDone } from './pg/close-outbox.ts';
 import { commitPlan } from './pg/commit-plan.ts';
@@ -123,6 +123,8 @@ function storeOn(database: Database, hints: Hints): PgStore {
     },
     cancel: (job, by, versions) =>
       known(changeJob(database, 'cancel', job, by, versions)) as ReturnType<Store['cancel']>,
+    cancelRange: (array, range, by, versions) =>
+      known(cancelRange(database, array, range, by, versions)) as ReturnType<Store['cancelRange']>,
     checkpoint: (token, saved) => known(checkpoint(database, token, saved)),
     hold: (job, by, versions) => known(changeJob(database, 'hold', job, by, versions)),
     release: (job, by, versions) => known(changeJob(database, 'release', job, by, versions)),
@@ -181,6 +183,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     snapshotPieces: (sequence) => snapshotPieces(database, sequence),
     job: (job) => jobReads.job(database, job),
     jobs: (query) => jobReads.jobs(database, query),
+    members: (query) => jobReads.members(database, query),
     jobByKey: (project, principal, key) => jobReads.jobByKey(database, project, principal, key),
     runs: (job) => jobReads.runs(database, job),
     node: (idOrName) => nodeReads.node(database, idOrName),

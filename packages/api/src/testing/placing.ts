@@ -45,7 +45,7 @@ export async function runJob(world: World, job: JobId, nodes: readonly PlayedNod
     job,
     nodes.map(({ node }) => placement(node)),
     {
-      attempt: row.state.attempt,
+      attempt: 'attempt' in row.state ? row.state.attempt : 1,
       port: 20_000 + (portsGiven++ % 100),
       jobVersion: row.version,
       nodeGenerations: nodes.map(({ node }, i) => [node, generations[i] ?? 1] as const),

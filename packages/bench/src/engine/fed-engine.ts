@@ -36,7 +36,16 @@ export class FedEngine {
   #jobs = 0;
 
   constructor(nodes: readonly NodeFacts[], policy: Policy, nowMs: number) {
-    this.engine = loadEngine({ sequence: 0, policyVersion: 1, policy, nodes, jobs: [], runs: [], usage: [] });
+    this.engine = loadEngine({
+      sequence: 0,
+      policyVersion: 1,
+      policy,
+      nodes,
+      arrays: [],
+      jobs: [],
+      runs: [],
+      usage: [],
+    });
     this.nowMs = nowMs;
   }
 

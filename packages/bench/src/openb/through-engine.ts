@@ -20,6 +20,7 @@ export function engineMilli(nodes: readonly TraceNode[], pods: readonly Pod[]): 
     policyVersion: 1,
     policy: defaultPolicy,
     nodes: nodes.map(factsOf),
+    arrays: [],
     jobs: [],
     runs: [],
     usage: [],

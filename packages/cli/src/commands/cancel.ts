@@ -10,7 +10,7 @@ export function cancelCommand(cli: Cli): Command {
     .description(
       'Stop jobs. A running one gets its stop signal, then its grace; cancelling twice is no error.',
     )
-    .argument('<job...>', 'ids, starts of ids, or names')
+    .argument('<job...>', 'ids, starts of ids, or names; JOB[17] or JOB[3-10] for members of an array')
     .option('-w, --wait', 'until they have ended')
     .action(
       cli.act(async (words: string[], flags: { wait?: boolean }) => {

@@ -9,6 +9,7 @@ import { findJob } from '../find-job.ts';
 import { followLogs, maxFollowedRanks } from '../follow/follow-logs.ts';
 import { TaskOutput } from '../follow/task-output.ts';
 import { jobReason, jobState } from '../job-text.ts';
+import { clean } from '../text/clean.ts';
 
 interface Flags {
   readonly follow?: boolean;
@@ -28,7 +29,7 @@ export function logsCommand(cli: Cli): Command {
       'Print what a job wrote: of rank 0, or of all ranks with their numbers in front.\n' +
         'On a terminal only colours pass and other escape sequences are taken out; a file or pipe gets the bytes as they are.',
     )
-    .argument('<job>', 'an id, the start of one, or a name')
+    .argument('<job>', 'an id, the start of one, or a name; JOB[17] for a member of an array')
     .option('-f, --follow', 'go on until the job ends')
     .option('--rank <n>', 'of this task')
     .option('--all-ranks', 'of all tasks')
@@ -44,6 +45,8 @@ async function logs(cli: Cli, word: string, flags: Flags): Promise<void> {
   if (rank !== undefined && flags.allRanks) throw usage('--rank and --all-ranks exclude each other');
   const client = cli.client();
   const job = await client.jobs.get(await findJob(client, word));
+  if (job.array)
+    throw usage(`${job.id} is an array, and its members write; name one, such as ${clean(word)}[0]`);
   const ranks = flags.allRanks ? allRanks(cli, job) : [rank ?? 0];
   if (!flags.allRanks && rank === undefined && job.tasks > 1)
     cli.note(cli.notePaint('dim', `-- rank 0 of ${job.tasks}; --all-ranks shows all`));

@@ -4,7 +4,7 @@ import { type JobView, nearest } from '@muster/model';
 import { Command, Option } from 'commander';
 import type { Cli } from '../cli.ts';
 import { usage } from '../failure.ts';
-import { jobReason, jobSize, jobState, jobTime } from '../job-text.ts';
+import { jobProgress, jobReason, jobSize, jobState, jobTime } from '../job-text.ts';
 import { repeatedly } from '../repeatedly.ts';
 import { paintState } from '../text/style.ts';
 import type { Column } from '../text/table.ts';
@@ -134,7 +134,7 @@ function columns(cli: Cli): Column<JobView>[] {
     { title: 'NAME', cell: (job) => job.name, importance: 60, least: 10 },
     {
       title: 'STATE',
-      cell: (job) => (job.verdict?.kind === 'impossible' ? 'impossible' : jobState(job)),
+      cell: (job) => (job.verdict?.kind === 'impossible' ? 'impossible' : jobProgress(job)),
       paint: (text) => paintState(cli.paint, text),
       importance: 90,
       fixed: true,

@@ -52,6 +52,7 @@ export function runCommand(cli: Cli): Command {
     .option('--time-limit <duration>', 'stop it after this long, such as 2h30m')
     .option('--stop-after <duration>', 'how long it may live without hearing from the server; or never')
     .option('--retry <n>', 'run it again up to n times when the command fails')
+    .option('--array <n[%m]>', 'run it n times, with MUSTER_ARRAY_INDEX 0 to n-1, at most m at once')
     .option('--exclusive', 'no other job on the same nodes')
     .option('--hold', 'accept it but start it only after "muster release"')
     .option('-d, --detach', 'print the id and leave')

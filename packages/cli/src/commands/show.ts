@@ -1,6 +1,6 @@
 // muster show: everything about one job: its state and why, where each task runs, every attempt and how it ended.
-import type { JobDetail, RunView, TaskView } from '@muster/model';
-import { formatDurationMs, formatMib, formatMilli } from '@muster/model';
+import type { ArrayView, JobDetail, JobView, RunView, TaskView } from '@muster/model';
+import { formatDurationMs, formatMib, formatMilli, rangesText } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { findJob } from '../find-job.ts';
@@ -12,22 +12,27 @@ import { ago, elapsed, localTime } from '../text/time.ts';
 import { wrap } from '../text/width.ts';
 
 const maxTasks = 64;
+const maxMembers = 10;
 
 export function showCommand(cli: Cli): Command {
   return new Command('show')
     .summary('everything about one job')
     .description('Show a job: its state and why, where its tasks run, every attempt and its result.')
-    .argument('<job>', 'an id, the start of one, or a name')
+    .argument('<job>', 'an id, the start of one, or a name; JOB[17] for a member of an array')
     .action(
       cli.act(async (word: string) => {
         const client = cli.client();
         const job = await client.jobs.get(await findJob(client, word));
-        cli.show(job, () => show(cli, job));
+        const failed =
+          job.array && job.array.failed > 0
+            ? await client.jobs.members(job.id, { outcome: 'failed', limit: maxMembers })
+            : null;
+        cli.show(job, () => show(cli, job, failed?.items ?? []));
       }),
     );
 }
 
-function show(cli: Cli, job: JobDetail): void {
+function show(cli: Cli, job: JobDetail, failed: readonly JobView[]): void {
   const state = jobState(job);
   field(cli, 'Job', `${cli.paint('bold', job.id)}  ${clean(job.name)}`);
   if (job.title) field(cli, 'Title', clean(job.title));
@@ -54,8 +59,21 @@ function show(cli: Cli, job: JobDetail): void {
     );
   if (job.plannedStart) field(cli, 'Planned', `to start at ${localTime(job.plannedStart, cli.nowMs)}`);
   if (job.notBefore) field(cli, 'Not before', ago(job.notBefore, cli.nowMs));
+  if (job.array) showArray(cli, job.id, job.array, failed);
   showSpec(cli, job);
   for (const run of [...job.runs].sort((a, b) => b.attempt - a.attempt)) showRun(cli, run);
+}
+
+function showArray(cli: Cli, id: string, array: ArrayView, failed: readonly JobView[]): void {
+  const { count, parallel, waiting, running, succeeded, failed: failures, cancelled, notStarted } = array;
+  const limit = parallel === null ? '' : `, at most ${parallel} at once`;
+  const counts = { waiting, running, succeeded, failed: failures, cancelled };
+  const parts = Object.entries(counts).flatMap(([name, n]) => (n > 0 ? [`${n} ${name}`] : []));
+  field(cli, 'Members', `${count}${limit}: ${parts.join(', ')}`);
+  if (notStarted.length > 0) field(cli, 'Not started', rangesText(notStarted));
+  for (const member of failed) field(cli, `Failed [${member.index}]`, jobReason(member));
+  if (failures > failed.length)
+    field(cli, '', `… and ${failures - failed.length} more; see: muster members ${id} --outcome failed`);
 }
 
 function exitText(job: JobDetail): string {

@@ -15,7 +15,7 @@ export function whyCommand(cli: Cli): Command {
       "The engine's answer for a job: what is missing and on how many nodes, which single changes would start it now (each\n" +
         'was tried), and who is ahead of it by which rule.',
     )
-    .argument('<job>', 'an id, the start of one, or a name')
+    .argument('<job>', 'an id, the start of one, or a name; JOB[17] for a member of an array')
     .action(
       cli.act(async (word: string) => {
         const client = cli.client();

@@ -7,7 +7,7 @@ import type { MusterClient } from '@muster/client';
 import { exitCode, type JobDetail, type JobView } from '@muster/model';
 import type { Cli } from '../cli.ts';
 import { exit } from '../exit-codes.ts';
-import { endLine, jobReason, jobState } from '../job-text.ts';
+import { endLine, jobProgress, jobReason } from '../job-text.ts';
 import { clean } from '../text/clean.ts';
 import { shortDuration } from '../text/time.ts';
 import { followLogs, maxFollowedRanks } from './follow-logs.ts';
@@ -70,18 +70,18 @@ async function untilEnd(
     away.sinceMs = 0;
     if (last) tellRetry(cli, progress, last, job);
     last = job;
-    if (job.state === 'running' && job.run !== shownRun) {
+    if (job.state === 'running' && !job.array && job.run !== shownRun) {
       shownRun = job.run;
       progress.clear();
       cli.note(cli.notePaint('dim', `-- ${startLine(job)}`));
       if (follow.output) logs ??= startLogs(cli, client, job, progress, signal);
-    } else if (job.state !== 'ended' && job.state !== 'running') showWait(cli, progress, job);
+    } else if (job.state !== 'ended' && (job.array || job.state !== 'running')) showWait(cli, progress, job);
   }
   progress.clear();
   if (last?.result == null) return exit.interrupted;
   // A job that ended before we looked still has its output, also a gang that never ran as a whole because one rank
   // failed before the last had started.
-  if (follow.output && (last.startedAt !== null || last.runs.some(hasWritten)))
+  if (follow.output && !last.array && (last.startedAt !== null || last.runs.some(hasWritten)))
     logs ??= startLogs(cli, client, last, progress, signal);
   if (logs) await settled(cli, logs, last);
   const code = exitCode(last.result);
@@ -131,7 +131,7 @@ function showWait(cli: Cli, progress: Progress, job: JobDetail): void {
   const attempt = job.attempt > 1 ? ` (attempt ${job.attempt})` : '';
   const advice = job.verdict?.kind === 'impossible' ? ' -- Ctrl-C twice cancels it' : '';
   progress.update(
-    `${jobState(job)}${attempt}${reason === '' ? '' : `: ${reason}`}${advice}`,
+    `${jobProgress(job)}${attempt}${reason === '' ? '' : `: ${reason}`}${advice}`,
     Date.parse(job.submittedAt) || cli.nowMs,
   );
 }

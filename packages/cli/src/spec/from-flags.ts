@@ -23,6 +23,7 @@ export interface RunFlags {
   readonly retry?: string;
   readonly label?: readonly string[];
   readonly exclusive?: boolean;
+  readonly array?: string;
 }
 
 export function specFromFlags(
@@ -54,6 +55,7 @@ export function specFromFlags(
     stopAfter: flags.stopAfter,
     labels: flags.label && pairs(flags.label, '--label', {}),
     exclusive: flags.exclusive,
+    array: flags.array === undefined ? undefined : parseArray(flags.array),
   }) as JobSpecInput;
   const parsed = parseSpec(spec, { project: 'default', tier: 'standard', stopAfterMs: () => null });
   if (!parsed.ok) throw usage(flagProblems(parsed.problems));
@@ -97,6 +99,19 @@ function properties(text: string): Record<string, string | number> {
       ];
     }),
   );
+}
+
+/** "100", or "100%10" for at most ten at once. */
+function parseArray(text: string): object {
+  const match = /^(\d{1,9})(?:%(\d{1,9}))?$/.exec(text);
+  if (!match)
+    throw usage(
+      `--array ${clean(text)} is not understood; write how many members (100), and how many at once (100%10)`,
+    );
+  return defined({
+    count: Number(match[1]),
+    parallel: match[2] === undefined ? undefined : Number(match[2]),
+  });
 }
 
 function number(text: string | undefined, flag: string): number | undefined {
@@ -146,7 +161,7 @@ const flagOf: readonly (readonly [pointer: RegExp, flag: string])[] = [
   [/^\/labels(?:\/(.*))?/, '--label $1'],
   [/^\/env\/PATH$/, 'the PATH of this shell'],
   [/^\/env(?:\/(.*))?/, '--env $1'],
-  [/^\/(name|title|project|tier|priority|workdir|tasks|exclusive)/, '--$1'],
+  [/^\/(name|title|project|tier|priority|workdir|tasks|exclusive|array)/, '--$1'],
   [/^\/command/, 'the command'],
   [/^\/(uses|cluster|pool|role)$/, '--$1'],
   [/^\/expiresIn$/, '--expires-in'],

@@ -30,6 +30,8 @@ export function jobView(change: Partial<JobView> = {}): JobView {
     verdict: null,
     reason: null,
     run: null,
+    array: null,
+    index: null,
     version: 1,
     ...change,
   };

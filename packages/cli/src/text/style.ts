@@ -37,6 +37,7 @@ const stateStyles: Readonly<Record<string, Style>> = {
 };
 
 export function paintState(paint: Paint, state: string): string {
-  const style = stateStyles[state];
+  // An array's state has its counts behind it.
+  const style = stateStyles[state.split(/[ ,]/, 1)[0] ?? ''];
   return style ? paint(style, state) : state;
 }

@@ -4,6 +4,7 @@ import {
   type AcceleratorDemand,
   type Amount,
   type Amounts,
+  type ArraySize,
   type Constraint,
   type DomainResource,
   defaultPolicy,
@@ -14,6 +15,7 @@ import {
   type Policy,
   type PriceRow,
   type Prices,
+  parseMemberId,
   type Quota,
   type RunId,
   type TopologyDemand,
@@ -37,8 +39,10 @@ export type Step =
       /** From now; null for none. */
       readonly deadlineInMs: number | null;
       readonly held: boolean;
+      readonly array: ArraySize | undefined;
     }
   | { readonly do: 'hold' | 'release' | 'cancel'; readonly job: number }
+  | { readonly do: 'drop'; readonly job: number; readonly first: number }
   | { readonly do: 'cycle'; readonly dropEvery: number }
   | { readonly do: 'running' | 'finish' | 'checkpoint' | 'cancelRun' | 'stopped'; readonly run: number }
   | { readonly do: 'requeue'; readonly run: number; readonly delayMs: number; readonly avoid: boolean }
@@ -217,6 +221,13 @@ const arbitraryQuota: fc.Arbitrary<Quota> = fc.record({
   preemptWithin: fc.constantFrom('never', 'lower-priority'),
 });
 
+const arbitraryArray: fc.Arbitrary<ArraySize> = fc.constantFrom(
+  { count: 1, parallel: null },
+  { count: 3, parallel: null },
+  { count: 3, parallel: 1 },
+  { count: 4, parallel: 2 },
+);
+
 /** A few demands shared by many jobs, so that entries fill. */
 function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
   const at = fc.nat(20);
@@ -246,9 +257,14 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
         durationMs: fc.constantFrom(null, null, 50, 300),
         deadlineInMs: fc.constantFrom(null, null, 100, 1000),
         held: fc.constantFrom(false, false, false, true),
+        array: fc.oneof(
+          { weight: 5, arbitrary: fc.constant(undefined) },
+          { weight: 1, arbitrary: arbitraryArray },
+        ),
       }),
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('hold', 'release', 'cancel'), job: at }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('drop' as const), job: at, first: fc.nat(4) }) },
     { weight: 5, arbitrary: fc.record({ do: fc.constant('cycle' as const), dropEvery: fc.nat(4) }) },
     { weight: 5, arbitrary: fc.record({ do: fc.constantFrom('running', 'running', 'finish'), run: at }) },
     {
@@ -346,6 +362,12 @@ export function take(world: World, step: Step): void {
     case 'cancel':
       changeJob(world, step.do, step.job);
       break;
+    case 'drop': {
+      const arrays = [...world.arrays.keys()];
+      const id = arrays[step.job % Math.max(1, arrays.length)];
+      if (id) world.drop(id, [step.first, step.first + 1]);
+      break;
+    }
     case 'cycle': {
       let n = 0;
       world.commit(world.decide(), () => step.dropEvery === 0 || ++n % step.dropEvery !== 0);
@@ -397,14 +419,16 @@ function setNode(world: World, step: Extract<Step, { do: 'state' }>): void {
 }
 
 function changeJob(world: World, what: 'hold' | 'release' | 'cancel', at: number): void {
-  const rows = [...world.jobs.values()].filter(({ state }) =>
-    what === 'hold'
-      ? state.state === 'queued'
-      : what === 'release'
-        ? state.state === 'held'
-        : state.state !== 'running' && state.state !== 'starting',
+  const rows = [...world.jobs.values()].filter(({ job, state }) =>
+    what === 'cancel'
+      ? state.state === 'queued' || state.state === 'held'
+      : parseMemberId(job) === null && state.state === (what === 'hold' ? 'queued' : 'held'),
   );
-  const row = rows[at % Math.max(1, rows.length)];
+  const arrays = [...world.arrays.values()].filter(({ state }) =>
+    what === 'release' ? state.state === 'held' : state.state === 'queued' || state.state === 'running',
+  );
+  const able = [...rows, ...arrays];
+  const row = able[at % Math.max(1, able.length)];
   if (row) world[what](row.job);
 }
 

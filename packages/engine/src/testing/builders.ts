@@ -2,6 +2,7 @@
 // so that a test says only what it is about.
 import type {
   AcceleratorDemand,
+  ArraySize,
   Capability,
   Constraint,
   Device,
@@ -137,6 +138,8 @@ export interface JobOptions {
   readonly durationMs?: number | null;
   readonly deadlineMs?: number | null;
   readonly submittedMs?: number;
+  /** Members, and how many may run at once. */
+  readonly array?: ArraySize | undefined;
 }
 
 export function job(n: number, asks: JobDemand, options: JobOptions = {}): JobFacts {
@@ -152,5 +155,6 @@ export function job(n: number, asks: JobDemand, options: JobOptions = {}): JobFa
     deadlineMs: options.deadlineMs ?? null,
     demand: asks,
     submittedMs: options.submittedMs ?? 0,
+    ...(options.array && { array: options.array }),
   };
 }

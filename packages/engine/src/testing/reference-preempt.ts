@@ -9,6 +9,7 @@ import {
   projectCovers,
   type Right,
   type RunId,
+  submittedJob,
   type Tier,
 } from '@muster/model';
 import {
@@ -251,7 +252,7 @@ class Search {
 
   #mayStop(run: LiveRun): boolean {
     if (run.stopping || this.#right(run) === null) return false;
-    if (this.#row.state.preempted.some(({ by }) => by === run.job)) return false;
+    if (this.#row.state.preempted.some(({ by }) => submittedJob(by) === submittedJob(run.job))) return false;
     if (!this.#answers(run) || this.#isNear(run) || this.#fresh.has(run.run)) return false;
     const tier = this.#tierOf(run);
     const minRunMs = tier?.minRunMs ?? 0;

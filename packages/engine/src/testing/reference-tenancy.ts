@@ -1,16 +1,19 @@
 // Quota, shares and order for the naive engine: every number is summed up anew from rows whenever it is asked for, as
 // docs/decisions/0007-one-order-of-policies.md says it in words.
+
 import {
   capacityOf,
   type EngineRows,
   leastUses,
   type Policy,
+  parseMemberId,
   pastAt,
   projectCovers,
   type Quota,
   resolveAmount,
   type Uses,
 } from '@muster/model';
+import { isFresh } from './reference-arrays.ts';
 
 export type JobRow = EngineRows['jobs'][number];
 
@@ -45,8 +48,7 @@ export class ReferenceTenancy {
   /** The job that is next among these. */
   next(jobs: readonly JobRow[]): JobRow {
     const starved = jobs.filter((row) => this.isStarved(row));
-    if (starved.length > 0)
-      return starved.sort((a, b) => since(a) - since(b) || a.submittedSequence - b.submittedSequence)[0]!;
+    if (starved.length > 0) return starved.sort((a, b) => since(a) - since(b) || bySubmission(a, b))[0]!;
     const rank = Math.max(...jobs.map((row) => this.#rank(row)));
     return this.#nextBelow(
       '',
@@ -114,11 +116,7 @@ export class ReferenceTenancy {
       const [urgent, other] = [one <= this.#nowMs, two <= this.#nowMs];
       if (urgent !== other) return urgent ? -1 : 1;
       const aged = (row: JobRow) => row.submittedMs - row.priority * ageing.pointMs;
-      return (
-        (urgent && one !== two ? one - two : 0) ||
-        aged(a) - aged(b) ||
-        a.submittedSequence - b.submittedSequence
-      );
+      return (urgent && one !== two ? one - two : 0) || aged(a) - aged(b) || bySubmission(a, b);
     })[0]!;
   }
 
@@ -214,6 +212,13 @@ export class ReferenceTenancy {
     const below = all.filter((each) => each !== path && covers(path, each));
     return [...new Set(below.map((each) => childToward(path, each)))];
   }
+}
+
+/** The last word: submit sequence; of one array, those that wait again before those that never started, each by index. */
+function bySubmission(a: JobRow, b: JobRow): number {
+  const index = (row: JobRow): number => parseMemberId(row.job)?.index ?? 0;
+  const first = (row: JobRow): number => Number(row.submittedSequence) + (isFresh(row) ? 0.5 : 0);
+  return first(a) - first(b) || index(a) - index(b);
 }
 
 function since(row: JobRow): number {

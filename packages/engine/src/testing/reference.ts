@@ -10,6 +10,7 @@ import {
   type PlanUnit,
   type RunId,
 } from '@muster/model';
+import { isFull, withMembers } from './reference-arrays.ts';
 import { ReferenceFuture } from './reference-backfill.ts';
 import { baseOf, isStuck, settle, withClaim, withRun } from './reference-claims.ts';
 import { boxesOf, type JobRow, placeJob, type Unit } from './reference-place.ts';
@@ -22,7 +23,8 @@ export type Bare =
   | Omit<Extract<PlanUnit, { kind: 'preempt' }>, 'nodeGenerations'>
   | Extract<PlanUnit, { kind: 'release' }>;
 
-export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
+export function referenceUnits(from: EngineRows, nowMs: number): Bare[] {
+  const rows = withMembers(from);
   const { starts, preempts, giveUps } = walk(rows, nowMs, () => false);
   const settled = rows.jobs.toSorted(byId).flatMap((row) => settle(rows, row));
   return [...settled, ...starts, ...preempts, ...giveUps()];
@@ -30,7 +32,7 @@ export function referenceUnits(rows: EngineRows, nowMs: number): Bare[] {
 
 /** Who has a planned start, and when. */
 export function referencePlanned(rows: EngineRows, nowMs: number): { job: JobId; startMs: number }[] {
-  const { future } = walk(rows, nowMs, ({ open }) => !open);
+  const { future } = walk(withMembers(rows), nowMs, ({ open }) => !open);
   return future.planned.map(({ row, startMs }) => ({ job: row.job, startMs }));
 }
 
@@ -50,7 +52,7 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
   let line = waiting();
   while (line.length > 0 && !stop(future)) {
     const isGone = leavesWith(tenancy.next(line));
-    line = line.filter((other) => !isGone(other));
+    line = line.filter((other) => !isGone(other) && !isFull(world, other));
   }
   return { starts, preempts, future, giveUps: () => rows.jobs.toSorted(byId).flatMap(giveUp) };
 
@@ -66,7 +68,11 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
   function waiting(): JobRow[] {
     const boxes = boxesOf(rows);
     const queued = rows.jobs.filter(
-      ({ state }) => state.state === 'queued' && state.notBeforeMs <= nowMs && state.claim === null,
+      (row) =>
+        row.state.state === 'queued' &&
+        row.state.notBeforeMs <= nowMs &&
+        row.state.claim === null &&
+        !isFull(rows, row),
     );
     const isOver = (row: JobRow): boolean => tenancy.isOver(row, leastUses(row.demand));
     const inLine: JobRow[] = [];

@@ -1,11 +1,19 @@
 // A tiny world around an engine: it keeps the rows a store would keep, turns plans into the events a store would log, and
 // feeds them back. No faults and no time of its own; the tests choose what happens.
 import {
+  type ArraySize,
+  type ArrayState,
+  countMember,
+  countOf,
   defaultPolicy,
+  dropMembers,
   type EngineRows,
   type EventBody,
   type Failures,
+  freshArray,
   freshPast,
+  holdArray,
+  type IndexRange,
   invariant,
   type JobFacts,
   type JobId,
@@ -18,6 +26,7 @@ import {
   type PlanUnit,
   type Policy,
   type ProjectUsage,
+  parseMemberId,
   pastOf,
   preemptedResult,
   preemptionsKept,
@@ -25,14 +34,20 @@ import {
   type RunFacts,
   type RunId,
   type RunResult,
+  releaseArray,
   type StartUnit,
+  settledArray,
+  stopArray,
+  takeMember,
   usageAfter,
   type Verdict,
+  within,
 } from '@muster/model';
 import type { Engine, LoadEngine } from '../engine.ts';
 
 type LiveState = Exclude<JobState, { state: 'ended' }>;
 type JobRow = JobFacts & { state: LiveState; version: number; submittedSequence: number };
+type ArrayRow = JobFacts & { array: ArraySize; state: ArrayState; submittedSequence: number };
 
 const lost: RunResult = {
   outcome: 'failed',
@@ -49,6 +64,7 @@ export class World {
   readonly log: LogEvent[] = [];
   readonly nodes = new Map<NodeId, NodeFacts>();
   readonly jobs = new Map<JobId, JobRow>();
+  readonly arrays = new Map<JobId, ArrayRow>();
   readonly runs = new Map<RunId, LiveRun>();
   /** For whom runs are being stopped. */
   readonly preemptors = new Map<RunId, JobId | null>();
@@ -75,6 +91,7 @@ export class World {
       policyVersion: this.#policyVersion,
       policy: this.#policy,
       nodes: [...this.nodes.values()].reverse(),
+      arrays: ([...this.arrays.values()] as EngineRows['arrays'][number][]).reverse(),
       jobs: [...this.jobs.values()].reverse(),
       usage: [...this.usage.values()].reverse(),
       runs: [...this.runs.values()].reverse(),
@@ -123,6 +140,13 @@ export class World {
   }
 
   submit(facts: JobFacts, held = false): void {
+    if (facts.array) {
+      const state = freshArray(facts.array, facts.submittedMs, held ? 'ada' : null);
+      const submittedSequence = this.#sequence + 1;
+      this.arrays.set(facts.job, { ...facts, array: facts.array, state, submittedSequence });
+      this.tell({ kind: 'job.submitted', by: 'ada', held, ...facts });
+      return;
+    }
     const waiting = { attempt: 1, sinceMs: facts.submittedMs, notBeforeMs: 0, ...freshPast };
     const state: LiveState = held
       ? { state: 'held', by: 'ada', ...waiting }
@@ -132,6 +156,12 @@ export class World {
   }
 
   hold(id: JobId): void {
+    if (this.arrays.has(id)) {
+      for (const member of this.#membersOf(id)) this.#unclaim(member, { code: 'held', message: '' });
+      const version = this.#changeArray(id, (state) => holdArray(state, 'bob') as ArrayState);
+      this.tell({ kind: 'job.held', job: id, version, by: 'bob' });
+      return;
+    }
     const { state } = this.jobs.get(id)!;
     invariant(state.state === 'queued', 'only a queued job is held');
     this.#unclaim(id, { code: 'held', message: '' });
@@ -141,6 +171,11 @@ export class World {
   }
 
   release(id: JobId): void {
+    if (this.arrays.has(id)) {
+      const version = this.#changeArray(id, (state) => releaseArray(state, this.nowMs) as ArrayState);
+      this.tell({ kind: 'job.released', job: id, version, by: 'bob', sinceMs: this.nowMs });
+      return;
+    }
     const { state } = this.jobs.get(id)!;
     invariant(state.state === 'held', 'only a held job is released');
     const { by: _, ...rest } = state;
@@ -149,12 +184,100 @@ export class World {
     this.tell({ kind: 'job.released', job: id, version, by: 'bob', sinceMs });
   }
 
-  /** Cancels a job that has not started. */
+  /** Cancels a job that has not started, or an array; members that run go on to their end. */
   cancel(id: JobId): void {
-    this.#unclaim(id, { code: 'cancelled', message: '' });
-    const version = this.jobs.get(id)!.version + 1;
+    const array = this.arrays.get(id);
+    if (!array) {
+      this.#unclaim(id, { code: 'cancelled', message: '' });
+      this.#end(id);
+      return;
+    }
+    const version = this.#changeArray(id, (state) => stopArray(state, 'bob'));
+    this.tell({ kind: 'job.stopping', job: id, version, by: 'bob' });
+    this.#drop(id, [0, array.array.count - 1]);
+    for (const member of this.#membersOf(id)) {
+      if (this.jobs.get(member)!.state.state !== 'queued') continue;
+      this.#unclaim(member, { code: 'cancelled', message: '' });
+      this.#end(member);
+    }
+    this.#settle(id);
+  }
+
+  /** Members of the range that never started will not. */
+  drop(id: JobId, range: IndexRange): void {
+    this.#drop(id, range);
+    this.#settle(id);
+  }
+
+  #drop(id: JobId, range: IndexRange): void {
+    const members = within(this.arrays.get(id)!.state.waiting, range);
+    if (countOf(members) === 0) return;
+    const version = this.#changeArray(id, (state) => dropMembers(state, range, this.nowMs));
+    this.tell({ kind: 'job.dropped', job: id, version, by: 'bob', members });
+  }
+
+  #membersOf(id: JobId): JobId[] {
+    return [...this.jobs.keys()].filter((job) => parseMemberId(job)?.array === id);
+  }
+
+  #end(id: JobId): void {
+    const { version, state } = this.jobs.get(id)!;
     this.jobs.delete(id);
-    this.tell({ kind: 'job.ended', job: id, version, result: { outcome: 'succeeded' } });
+    const result = { outcome: 'succeeded' } as const;
+    this.tell({ kind: 'job.ended', job: id, version: version + 1, result });
+    const member = parseMemberId(id);
+    if (!member) return;
+    const ended: JobState = { state: 'ended', attempt: 1, result, endedMs: this.nowMs };
+    this.#countMember(member.array, state, ended);
+    this.#settle(member.array);
+  }
+
+  /** The array is over once its last member is. */
+  #settle(id: JobId): void {
+    const row = this.arrays.get(id);
+    if (!row) return;
+    const state = settledArray(row.state, row.array, this.nowMs);
+    this.arrays.set(id, { ...row, state });
+    if (state.state !== 'ended') return;
+    this.arrays.delete(id);
+    this.tell({ kind: 'job.ended', job: id, version: row.version + 1, result: state.result });
+  }
+
+  #changeArray(id: JobId, change: (state: ArrayState) => ArrayState): number {
+    const row = this.arrays.get(id)!;
+    this.arrays.set(id, { ...row, state: change(row.state), version: row.version + 1 });
+    return row.version + 1;
+  }
+
+  #countMember(id: JobId, from: JobState, to: JobState): void {
+    const row = this.arrays.get(id)!;
+    this.arrays.set(id, { ...row, state: countMember(row.state, from, to) });
+  }
+
+  /** The job's row; a member that never started gets one. */
+  #row(id: JobId): JobRow {
+    const known = this.jobs.get(id);
+    if (known) return known;
+    const { array: arrayId, index } = parseMemberId(id)!;
+    const row = this.arrays.get(arrayId)!;
+    const { array: _, state, ...facts } = row;
+    const sinceMs = 'sinceMs' in state ? state.sinceMs : 0;
+    const waiting = { attempt: 1, sinceMs, notBeforeMs: 0, ...freshPast };
+    const member: JobRow = {
+      ...facts,
+      job: id,
+      version: 0,
+      state: { state: 'queued', claim: null, ...waiting },
+    };
+    this.arrays.set(arrayId, { ...row, state: takeMember(state, index) });
+    this.jobs.set(id, member);
+    return member;
+  }
+
+  /** A member of a cancelled array does not wait again. */
+  #isStopping(id: JobId): boolean {
+    const member = parseMemberId(id);
+    return member !== null && this.arrays.get(member.array)?.state.state === 'stopping';
   }
 
   setPolicy(policy: Policy): void {
@@ -182,7 +305,7 @@ export class World {
       this.#start(unit);
       return;
     }
-    const { state } = this.jobs.get(unit.job)!;
+    const { state } = this.#row(unit.job);
     invariant(state.state === 'queued', 'only a queued job has a claim');
     if (unit.kind === 'release') {
       this.#unclaim(unit.job, unit.reason);
@@ -212,6 +335,10 @@ export class World {
   /** A run that was stopped for another job is over, and its job waits again. */
   preempted(id: RunId): void {
     const { job, attempt } = this.#endRun(id, preemptedResult('for another'));
+    if (this.#isStopping(job)) {
+      this.#end(job);
+      return;
+    }
     const by = this.preemptors.get(id) ?? null;
     const { failures, failedMs, avoid, preempted: before } = this.jobs.get(job)!.state;
     const preempted = by === null ? before : [...before, { atMs: this.nowMs, by }].slice(-preemptionsKept);
@@ -245,14 +372,16 @@ export class World {
 
   finish(id: RunId): void {
     const { job } = this.#endRun(id, { outcome: 'succeeded' });
-    const version = this.jobs.get(job)!.version + 1;
-    this.jobs.delete(job);
-    this.tell({ kind: 'job.ended', job, version, result: { outcome: 'succeeded' } });
+    this.#end(job);
   }
 
   /** The run failed and its job waits again. */
   requeue(id: RunId, delayMs = 0, avoid: readonly NodeId[] = []): void {
     const { job, attempt } = this.#endRun(id, lost);
+    if (this.#isStopping(job)) {
+      this.#end(job);
+      return;
+    }
     const { failures: before, preempted } = this.jobs.get(job)!.state;
     const failures: Failures = { ...before, infrastructure: before.infrastructure + 1 };
     const notBeforeMs = delayMs === 0 ? 0 : this.nowMs + delayMs;
@@ -264,7 +393,7 @@ export class World {
 
   #start(unit: StartUnit): void {
     const { run, job, attempt, exclusive, tasks, port, uses } = unit;
-    const { state } = this.jobs.get(job)!;
+    const { state } = this.#row(job);
     const facts = { run, job, attempt, exclusive, tasks, port, uses };
     this.runs.set(run, {
       ...facts,
@@ -295,6 +424,11 @@ export class World {
   #setState(id: JobId, state: LiveState): number {
     const row = this.jobs.get(id)!;
     this.jobs.set(id, { ...row, state, version: row.version + 1 });
+    const member = parseMemberId(id);
+    if (member) {
+      this.#countMember(member.array, row.state, state);
+      this.#settle(member.array);
+    }
     return row.version + 1;
   }
 }

@@ -1,7 +1,7 @@
 -- The first schema. Times are bigint milliseconds of the database's clock. States are a jsonb union beside the name it
 -- carries, so that a CHECK and an index can see the name. Ids are compared bytewise: ids made later sort later.
 -- Lock order of every transaction: leader, job by id, node by id, outbox, project_usage by path, log_head. A job's row lock also guards its
--- runs, tasks and start rows, which are never written without it.
+-- runs, tasks and start rows, which are never written without it; an array's row is locked before its members', and guards those without a row.
 
 CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
@@ -25,7 +25,11 @@ CREATE TABLE job (
   -- How long it may run and when it should have ended, as its spec says.
   duration_ms bigint,
   deadline_ms bigint,
-  spec jsonb NOT NULL,
+  -- A member of an array has none of its own.
+  spec jsonb,
+  -- The array it is a member of, and which; a member has a row from its first plan on.
+  member_of text COLLATE "C",
+  member_index integer,
   state jsonb NOT NULL,
   state_name text NOT NULL
     CHECK (state_name IN ('queued', 'held', 'starting', 'running', 'stopping', 'ended')),
@@ -36,12 +40,15 @@ CREATE TABLE job (
   started_ms bigint,
   ended_ms bigint,
   CHECK ((state_name = 'ended') = (ended_ms IS NOT NULL)),
-  CHECK (state ->> 'state' = state_name)
+  CHECK (state ->> 'state' = state_name),
+  CHECK ((spec IS NULL) = (member_of IS NOT NULL)),
+  CHECK (id = member_of || '[' || member_index || ']')
 ) WITH (fillfactor = 80);
+CREATE UNIQUE INDEX job_member ON job (member_of, member_index) WHERE member_of IS NOT NULL;
 -- The predicates name only ended_ms, so that a job's steps before its end touch no index.
 CREATE INDEX job_live ON job (id) WHERE ended_ms IS NULL;
-CREATE INDEX job_ended ON job (ended_ms) WHERE ended_ms IS NOT NULL;
-CREATE INDEX job_project ON job (project, id);
+CREATE INDEX job_ended ON job (ended_ms) WHERE ended_ms IS NOT NULL AND member_of IS NULL;
+CREATE INDEX job_project ON job (project, id) WHERE member_of IS NULL;
 
 CREATE TABLE idempotency (
   project text COLLATE "C" NOT NULL,

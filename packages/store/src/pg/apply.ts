@@ -1,8 +1,9 @@
 // Writes what the rules decided: a handful of statements however many rows changed, sent one behind the other without
 // waiting. Node rows that only give capacity back are locked here, in id order.
-import type { JobState, NodeId } from '@muster/model';
+import { type ArrayState, type JobState, type NodeId, parseMemberId } from '@muster/model';
 import type { Tx } from '../database.ts';
-import type { Changes, JobRecord, RunRecord } from '../rules/records.ts';
+import { settleArrays } from '../rules/array-rules.ts';
+import type { ArrayRecord, Changes, JobRecord, RunRecord } from '../rules/records.ts';
 import { changeCapacity, deltasOf } from './capacity.ts';
 import { writeUsage } from './usage.ts';
 
@@ -56,8 +57,14 @@ WHERE outbox.stop -> 'ask' <> 'null' AND excluded.stop -> 'ask' = 'null'`,
 
 /** In a fenced transaction, whose epoch the stop rows carry. */
 export async function applyChanges(tx: Tx, changes: Changes): Promise<void> {
+  settleArrays(changes);
+  const jobs = [...changes.jobs];
   await Promise.all([
-    writeJobs(tx, [...changes.jobs]),
+    insertMembers(
+      tx,
+      jobs.filter(({ fresh }) => fresh),
+    ),
+    writeJobs(tx, [...jobs.filter(({ fresh }) => !fresh), ...changes.arrays]),
     writeRuns(tx, [...changes.runs]),
     writeTasks(tx, changes),
     writeCheckpoints(tx, [...changes.checkpoints]),
@@ -68,7 +75,35 @@ export async function applyChanges(tx: Tx, changes: Changes): Promise<void> {
   tx.append(changes.events);
 }
 
-async function writeJobs(tx: Tx, jobs: readonly JobRecord[]): Promise<void> {
+// A member has what its array has, but for the spec, which is kept once.
+const insertMembersText = {
+  name: 'insert-members',
+  text: `
+INSERT INTO job (id, project, tier, priority, name, entry, duration_ms, deadline_ms, member_of, member_index, state, state_name,
+  version, submitted_by, submitted_ms, submitted_sequence, started_ms, ended_ms)
+SELECT m.id, a.project, a.tier, a.priority, a.name, a.entry, a.duration_ms, a.deadline_ms, a.id, m.index, m.state::jsonb,
+  m.state_name, m.version, a.submitted_by, a.submitted_ms, a.submitted_sequence, m.started_ms, m.ended_ms
+FROM unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::int[], $7::bigint[], $8::bigint[])
+  AS m (id, member_of, index, state, state_name, version, started_ms, ended_ms)
+JOIN job a ON a.id = m.member_of`,
+};
+
+async function insertMembers(tx: Tx, jobs: readonly JobRecord[]): Promise<void> {
+  if (jobs.length === 0) return;
+  const members = jobs.map((job) => parseMemberId(job.id)!);
+  await tx.query(insertMembersText, [
+    jobs.map((job) => job.id),
+    members.map(({ array }) => array),
+    members.map(({ index }) => index),
+    jobs.map((job) => JSON.stringify(job.state)),
+    jobs.map((job) => job.state.state),
+    jobs.map((job) => job.version),
+    jobs.map((job) => job.startedMs),
+    jobs.map((job) => endedMs(job.state)),
+  ]);
+}
+
+async function writeJobs(tx: Tx, jobs: readonly (JobRecord | ArrayRecord)[]): Promise<void> {
   if (jobs.length === 0) return;
   await tx.query(updateJobs, [
     jobs.map((job) => job.id),
@@ -80,7 +115,7 @@ async function writeJobs(tx: Tx, jobs: readonly JobRecord[]): Promise<void> {
   ]);
 }
 
-function endedMs(state: JobState): number | null {
+function endedMs(state: JobState | ArrayState): number | null {
   return state.state === 'ended' ? state.endedMs : null;
 }
 

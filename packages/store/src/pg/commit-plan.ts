@@ -9,9 +9,19 @@
 // plan was made: its jobs are in that plan too and are dropped by their versions, so that more is given than a domain has
 // only if they were placed elsewhere the second time. Devices, cores and memory are summed up, because selling those twice
 // breaks runs, and more power or quota than was meant does not.
-import type { DecisionTrace, NodeId, Plan, PlanUnit, RunId, StartUnit, UnitRefusal } from '@muster/model';
+import {
+  type DecisionTrace,
+  type NodeId,
+  type Plan,
+  type PlanUnit,
+  type RunId,
+  type StartUnit,
+  submittedJob,
+  type UnitRefusal,
+} from '@muster/model';
 import type { Outcome, PlanCommitted } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
+import { freshMember } from '../rules/array-rules.ts';
 import { claimJob, unclaimJob } from '../rules/claim-rules.ts';
 import { stepJobRecord } from '../rules/job-rules.ts';
 import { type NodeRoom, placesOf, takeRoom, unitRefusal } from '../rules/plan-rules.ts';
@@ -49,7 +59,7 @@ const policyVersion = { name: 'policy-version', text: 'SELECT max(version) AS ve
 
 async function applyPlan(tx: Tx, plan: Plan, trace: DecisionTrace | null): Promise<PlanCommitted> {
   const victims = plan.units.flatMap((unit) => (unit.kind === 'preempt' ? unit.claim.victims : []));
-  const jobs = await lockJobs(
+  const { jobs, arrays } = await lockJobs(
     tx,
     [...plan.units, ...victims].map(({ job }) => job),
   );
@@ -63,14 +73,15 @@ async function applyPlan(tx: Tx, plan: Plan, trace: DecisionTrace | null): Promi
   const applied: PlanUnit[] = [];
   const dropped: { run: PlanUnit['run']; refusal: UnitRefusal }[] = [];
   for (const unit of plan.units) {
-    const job = jobs.get(unit.job);
+    const job = jobs.get(unit.job) ?? freshMember(arrays, unit.job) ?? undefined;
     const refusal = unitRefusal(unit, job, nodes, runs);
     if (refusal === null) {
       applyUnit(changes, job as JobRecord, unit, nodes, runs, tx.epoch);
       applied.push(unit);
     } else {
       dropped.push({ run: unit.run, refusal });
-      changes.event(job ?? null, { kind: 'plan.dropped', job: unit.job, run: unit.run, refusal });
+      const of = job ?? arrays.get(submittedJob(unit.job)) ?? null;
+      changes.event(of, { kind: 'plan.dropped', job: unit.job, run: unit.run, refusal });
     }
   }
   const started = applied.filter((unit) => unit.kind === 'start');
@@ -166,7 +177,7 @@ SELECT r.id, r.job, r.attempt, $6, r.exclusive, r.port, r.uses::jsonb, (job.spec
   '{"state":"planned"}', 'planned'
 FROM unnest($1::text[], $2::text[], $3::int[], $4::boolean[], $5::int[], $8::text[])
   AS r (id, job, attempt, exclusive, port, uses)
-JOIN job ON job.id = r.job`,
+JOIN job ON job.id = split_part(r.job, '[', 1)`,
 };
 
 const insertTasks = {

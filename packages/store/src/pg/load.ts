@@ -1,30 +1,45 @@
 // Brings jobs, their present runs and tasks into memory for the rules, under the jobs' row locks. The run and task rows
 // are read by later statements than the lock, because a statement sees what was committed when it began.
 import {
+  type ArraySize,
+  type ArrayState,
+  type IndexRange,
   type JobId,
-  type JobSpec,
   type JobState,
   type NodeId,
   parseRunId,
   type RunId,
   type RunState,
+  submittedJob,
   type TaskState,
   type Uses,
 } from '@muster/model';
 import type { Reader } from '../database.ts';
-import type { JobRecord, RunRecord, TaskRecord } from '../rules/records.ts';
+import type { ArrayRecord, JobRecord, JobTerms, RunRecord, TaskRecord } from '../rules/records.ts';
 
-export interface Loaded {
-  readonly jobs: ReadonlyMap<JobId, JobRecord>;
+export interface Locked {
+  readonly jobs: Map<JobId, JobRecord>;
+  readonly arrays: ReadonlyMap<JobId, ArrayRecord>;
+}
+
+export interface Loaded extends Locked {
   readonly runs: ReadonlyMap<RunId, RunRecord>;
 }
+
+const jobColumns = `id, project, version, state, started_ms AS "startedMs", spec -> 'retry' AS retry, spec -> 'stop' AS stop,
+  spec -> 'checkpoint' AS checkpoint, spec -> 'array' AS size, member_of AS "memberOf"`;
 
 const lockJobsText = {
   name: 'lock-jobs',
   text: `
-SELECT id, project, version, state, started_ms AS "startedMs", spec -> 'retry' AS retry, spec -> 'stop' AS stop,
-  spec -> 'checkpoint' AS checkpoint
-FROM job WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
+SELECT ${jobColumns} FROM job WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
+};
+// Ids of members begin with their array's, and '[' is followed by '\' in byte order.
+const lockMembersText = {
+  name: 'lock-members',
+  text: `
+SELECT ${jobColumns} FROM job WHERE id >= $1 || '[' AND id < $1 || '\\' AND ended_ms IS NULL
+  AND member_index BETWEEN $2 AND $3 ORDER BY id FOR NO KEY UPDATE`,
 };
 
 const loadRunsText = {
@@ -52,15 +67,13 @@ SELECT id, run, node, attempted_session AS "attemptedSession"
 FROM outbox WHERE run = ANY ($1::text[]) AND kind = 'start'`,
 };
 
-interface JobColumns {
+interface JobColumns extends JobTerms {
   readonly id: JobId;
-  readonly project: string;
   readonly version: number;
-  readonly state: JobState;
+  readonly state: JobState | ArrayState;
   readonly startedMs: number | null;
-  readonly retry: JobSpec['retry'];
-  readonly stop: JobSpec['stop'];
-  readonly checkpoint: JobSpec['checkpoint'];
+  readonly size: ArraySize | null;
+  readonly memberOf: JobId | null;
 }
 
 interface RunColumns {
@@ -95,19 +108,46 @@ interface StartColumns {
   readonly attemptedSession: string | null;
 }
 
-export async function lockJobs(reader: Reader, ids: Iterable<JobId>): Promise<Map<JobId, JobRecord>> {
-  const rows = await reader.query<JobColumns>(lockJobsText, [[...new Set(ids)]]);
-  return new Map(rows.map((row) => [row.id, { ...row, changed: false }]));
+/** The jobs, and the arrays of those that are members. */
+export async function lockJobs(reader: Reader, ids: Iterable<JobId>): Promise<Locked> {
+  const wanted = new Set<JobId>();
+  for (const id of ids) wanted.add(id).add(submittedJob(id));
+  return recordsOf(await reader.query<JobColumns>(lockJobsText, [[...wanted]]), new Map());
+}
+
+/** The members of a locked array that have a row and have not ended. */
+export async function lockMembers(
+  reader: Reader,
+  array: ArrayRecord,
+  [first, last]: IndexRange,
+): Promise<Map<JobId, JobRecord>> {
+  const rows = await reader.query<JobColumns>(lockMembersText, [array.id, first, last]);
+  return recordsOf(rows, new Map([[array.id, array]])).jobs;
+}
+
+function recordsOf(rows: readonly JobColumns[], known: ReadonlyMap<JobId, ArrayRecord>): Locked {
+  const arrays = new Map(known);
+  for (const { memberOf: _, size, state, ...row } of rows)
+    if (size) arrays.set(row.id, { ...row, size, state: state as ArrayState });
+  const jobs = new Map<JobId, JobRecord>();
+  for (const { memberOf, size, state, ...row } of rows) {
+    if (size) continue;
+    const array = memberOf === null ? null : (arrays.get(memberOf) ?? null);
+    const { retry, stop, checkpoint } = array ?? row;
+    const record = { ...row, retry, stop, checkpoint, array, fresh: false, state: state as JobState };
+    jobs.set(row.id, record);
+  }
+  return { jobs, arrays };
 }
 
 /** The jobs of these runs, locked, with those of the runs that are not over. */
 export async function lockRuns(reader: Reader, runs: Iterable<RunId>): Promise<Loaded> {
   const wanted = [...new Set(runs)];
-  const jobs = await lockJobs(
+  const locked = await lockJobs(
     reader,
     wanted.flatMap((run) => parseRunId(run)?.job ?? []),
   );
-  return { jobs, runs: await loadRuns(reader, jobs, wanted) };
+  return { ...locked, runs: await loadRuns(reader, locked.jobs, wanted) };
 }
 
 /** `jobs` are locked. */

@@ -1,33 +1,52 @@
 // Jobs and runs as people see them. A verdict is told to an entry when it changes and stays there after its last job has
 // left, so it is shown only to jobs that waited already when it was told.
 import {
+  type ArraySize,
+  type ArrayState,
   type Claim,
+  isArray,
+  isArrayFull,
   type JobId,
+  type JobState,
   type NodeId,
+  parseMemberId,
   type RunId,
   type RunState,
-  runId,
+  rowlessMember,
+  runPrefix,
   type TaskState,
   type Verdict,
 } from '@muster/model';
-import type { JobQuery, JobRow, RunRow } from '../contract.ts';
+import type { JobQuery, JobRow, MemberQuery, RunRow } from '../contract.ts';
 import type { Database } from '../database.ts';
 
 const jobColumns = `
-SELECT job.id, job.spec, job.state, job.version, job.submitted_by AS "submittedBy", job.submitted_ms AS "submittedMs",
+SELECT job.id, coalesce(job.spec, a.spec) AS spec, job.state, job.version, job.submitted_by AS "submittedBy", job.submitted_ms AS "submittedMs",
   job.started_ms AS "startedMs", job.entry,
-  CASE WHEN job.state_name = 'queued' AND entry.seen_ms >= greatest((job.state -> 'sinceMs')::bigint, (job.state -> 'notBeforeMs')::bigint)
+  CASE WHEN (job.state_name = 'queued' OR (job.state_name = 'running' AND job.state -> 'waiting' <> '[]')) AND entry.seen_ms >= greatest((job.state -> 'sinceMs')::bigint, (job.state -> 'notBeforeMs')::bigint)
     THEN entry.verdict END AS verdict,
   job.state_name = 'queued' AND (job.state -> 'notBeforeMs')::bigint > now_ms() AS "backsOff",
+  a.state AS "arrayState",
   (SELECT (run.state -> 'sinceMs')::bigint FROM run WHERE run.id = job.state ->> 'run' AND run.state_name = 'unknown') AS "unheardSinceMs"
-FROM job LEFT JOIN entry ON entry.hash = job.entry`;
+FROM job LEFT JOIN entry ON entry.hash = job.entry LEFT JOIN job a ON a.id = job.member_of`;
 
-type Columns = JobRow & { readonly backsOff: boolean };
+type Columns = JobRow & { readonly backsOff: boolean; readonly arrayState: ArrayState | null };
 
-function rowOf({ backsOff, ...row }: Columns): JobRow {
-  const { state } = row;
+function rowOf({ backsOff, arrayState, ...row }: Columns): JobRow {
+  const state = row.state as JobState;
+  const array = isArray(row.state) ? row.state : state.state === 'queued' && !state.claim ? arrayState : null;
+  const verdict = array && row.spec.array ? arrayVerdict(array, row.spec.array) : null;
+  if (verdict) return { ...row, verdict };
   if (state.state === 'queued' && state.claim) return { ...row, verdict: claimVerdict(state.claim) };
   return backsOff ? { ...row, verdict: backoffOf(row) } : row;
+}
+
+/** Of the array and not of its entry: why none of it starts. What is held says so itself. */
+function arrayVerdict(array: ArrayState, size: ArraySize): Verdict | null {
+  if (array.state === 'held') return { kind: 'waits', reasons: [{ code: 'held', by: array.by }] };
+  if (size.parallel === null || !isArrayFull(array, size) || array.waiting.length + array.again === 0)
+    return null;
+  return { kind: 'waits', reasons: [{ code: 'parallel', running: array.live, parallel: size.parallel }] };
 }
 
 /** Of one job and not of its entry; how many of them have ended is for `why` to tell. */
@@ -39,7 +58,7 @@ function claimVerdict({ victims }: Claim): Verdict {
 }
 
 function backoffOf({ state }: JobRow): Verdict | null {
-  if (state.state !== 'queued') return null;
+  if (state.state !== 'queued' || isArray(state)) return null;
   const { user, outOfMemory, infrastructure } = state.failures;
   const failures = user + outOfMemory + infrastructure;
   return { kind: 'waits', reasons: [{ code: 'not-before', untilMs: state.notBeforeMs, failures }] };
@@ -49,13 +68,37 @@ const one = { name: 'job', text: `${jobColumns} WHERE job.id = $1` };
 
 export async function job(database: Database, id: JobId): Promise<JobRow | null> {
   const [row] = await database.query<Columns>(one, [id]);
-  return row ? rowOf(row) : null;
+  if (row) return rowOf(row);
+  const member = parseMemberId(id);
+  return member ? rowless(database, id, member.array, member.index) : null;
+}
+
+/** A member that never started is known to its array only. */
+async function rowless(database: Database, id: JobId, array: JobId, index: number): Promise<JobRow | null> {
+  const [found] = await database.query<Columns>(one, [array]);
+  const state = found && isArray(found.state) ? rowlessMember(found.state, index) : null;
+  if (!found || !state) return null;
+  const row = { ...found, id, state, startedMs: null, arrayState: found.state as ArrayState };
+  return rowOf({ ...row, verdict: state.state === 'queued' ? found.verdict : null });
+}
+
+const membersOf = {
+  name: 'members',
+  text: `${jobColumns}
+WHERE job.member_of = $1 AND job.member_index > $2 AND ($3::text[] IS NULL OR job.state_name = ANY ($3::text[]))
+  AND ($4::text IS NULL OR job.state -> 'result' ->> 'outcome' = $4)
+ORDER BY job.member_index LIMIT $5`,
+};
+
+export async function members(database: Database, query: MemberQuery): Promise<readonly JobRow[]> {
+  const { array, after, states, outcome, limit } = query;
+  return (await database.query<Columns>(membersOf, [array, after, states, outcome, limit])).map(rowOf);
 }
 
 /** Newest first. Each filter that is asked for is its own condition, so that the planner sees which index helps. */
 export async function jobs(database: Database, query: JobQuery): Promise<readonly JobRow[]> {
   const values: unknown[] = [];
-  const conditions: string[] = [];
+  const conditions: string[] = ['job.member_of IS NULL'];
   const where = (condition: (parameter: string) => string, value: unknown) => {
     if (value === null) return;
     values.push(value);
@@ -69,7 +112,7 @@ export async function jobs(database: Database, query: JobQuery): Promise<readonl
   where((p) => `job.submitted_by = ${p}`, query.submittedBy);
   where((p) => `job.id < ${p}`, query.before);
   values.push(query.limit);
-  const filter = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
+  const filter = `WHERE ${conditions.join(' AND ')}`;
   const rows = await database.query<Columns>(
     { name: '', text: `${jobColumns} ${filter} ORDER BY job.id DESC LIMIT $${values.length}` },
     values,
@@ -97,7 +140,7 @@ const runsOf = {
   name: 'runs-of-job',
   text: `
 SELECT id, job, attempt, epoch, state, planned_ms AS "plannedMs", port, checkpoint FROM run
-WHERE id >= $1 AND id < $2 ORDER BY attempt`,
+WHERE id >= $1 AND id < $2 AND job = $3 ORDER BY attempt`,
 };
 const tasksOf = {
   name: 'tasks-of-job',
@@ -121,11 +164,11 @@ interface TaskColumns {
 }
 
 export async function runs(database: Database, id: JobId): Promise<readonly RunRow[]> {
-  const prefix = runId(id, 1).slice(0, -1);
+  const prefix = runPrefix(id);
   const range = [prefix, `${prefix}:`];
   type Run = Omit<RunRow, 'tasks'> & { readonly state: RunState };
   const [rows, tasks] = await database.snapshot((reader) =>
-    Promise.all([reader.query<Run>(runsOf, range), reader.query<TaskColumns>(tasksOf, range)]),
+    Promise.all([reader.query<Run>(runsOf, [...range, id]), reader.query<TaskColumns>(tasksOf, range)]),
   );
   const byRun = Map.groupBy(tasks, (task) => task.run);
   return rows.map((row) => ({

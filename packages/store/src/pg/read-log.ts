@@ -1,5 +1,6 @@
 // Reading the log, and the snapshot an engine starts from.
 import {
+  type ArraySize,
   type EngineRows,
   type Inventory,
   type JobDemand,
@@ -9,8 +10,10 @@ import {
   type LogEvent,
   type NodeFacts,
   type Policy,
+  parseMemberId,
   type RunId,
   type RunState,
+  submittedJob,
   type TaskPlacement,
 } from '@muster/model';
 import type { EventQuery, LogHead } from '../contract.ts';
@@ -47,14 +50,15 @@ const everything = {
 const ofJob = {
   name: 'events-of-job',
   text: `
-SELECT ${eventColumns} FROM event WHERE job = $4 AND sequence > $1 AND ${inScope} ORDER BY sequence LIMIT $3`,
+SELECT ${eventColumns} FROM event WHERE job = $4 AND sequence > $1 AND ${inScope}
+  AND ($5::text IS NULL OR body ->> 'job' = $5) ORDER BY sequence LIMIT $3`,
 };
 
 export async function events(database: Database, query: EventQuery): Promise<LogEvent[]> {
   const { after, scope, limit, job } = query;
   const rows = await (job === null
     ? database.query<EventRow>(everything, [after, scope, limit])
-    : database.query<EventRow>(ofJob, [after, scope, limit, job]));
+    : database.query<EventRow>(ofJob, [after, scope, limit, submittedJob(job), parseMemberId(job) && job]));
   return rows.map(toLogEvent);
 }
 
@@ -64,11 +68,20 @@ export async function loadEngine(database: Database): Promise<EngineRows> {
     const sequence = await readHead(reader);
     const [policy] = await reader.query<{ version: number; policy: Policy }>(latestPolicy);
     const nodes = await loadNodes(reader);
-    const jobs = await loadJobs(reader);
+    const { arrays, jobs } = await loadJobs(reader);
     const runs = await loadRunFacts(reader);
     const usage = await loadUsage(reader);
     if (!policy) throw new Error('there is no policy');
-    return { sequence, policyVersion: policy.version, policy: policy.policy, nodes, jobs, runs, usage };
+    return {
+      sequence,
+      policyVersion: policy.version,
+      policy: policy.policy,
+      nodes,
+      arrays,
+      jobs,
+      runs,
+      usage,
+    };
   });
 }
 
@@ -98,30 +111,40 @@ const jobRows = {
 SELECT id AS job, version, name, project, tier, priority, submitted_by AS "user", duration_ms AS "durationMs",
   deadline_ms AS "deadlineMs", entry, submitted_ms AS "submittedMs", state,
   submitted_sequence AS "submittedSequence",
-  CASE WHEN NOT EXISTS (SELECT FROM entry e WHERE e.hash = job.entry AND e.demand IS NOT NULL) THEN spec END AS spec
+  spec -> 'array' AS "array",
+  CASE WHEN NOT EXISTS (SELECT FROM entry e WHERE e.hash = job.entry AND e.demand IS NOT NULL)
+    THEN coalesce(spec, (SELECT a.spec FROM job a WHERE a.id = job.member_of)) END AS spec
 FROM job WHERE ended_ms IS NULL AND id > $1 ORDER BY id LIMIT ${pageRows}`,
 };
 const entryRows = { name: 'engine-entries', text: 'SELECT hash, demand FROM entry WHERE demand IS NOT NULL' };
 
 type EngineJob = EngineRows['jobs'][number];
-type JobRow = Omit<EngineJob, 'demand'> & { readonly entry: string; readonly spec: JobSpec | null };
+type EngineArray = EngineRows['arrays'][number];
+type JobRow = Omit<EngineJob, 'demand' | 'array' | 'state'> & {
+  readonly array: ArraySize | null;
+  readonly state: (EngineJob | EngineArray)['state'];
+  readonly entry: string;
+  readonly spec: JobSpec | null;
+};
 
 /** In the order of submission. */
-async function loadJobs(reader: Reader): Promise<EngineRows['jobs']> {
+async function loadJobs(reader: Reader): Promise<Pick<EngineRows, 'arrays' | 'jobs'>> {
   const entries = await reader.query<{ hash: string; demand: JobDemand }>(entryRows);
   const demands = new Map(entries.map(({ hash, demand }) => [hash, demand]));
   const jobs: EngineJob[] = [];
+  const arrays: EngineArray[] = [];
   for (let after = '', full = true; full; ) {
     const rows = await reader.query<JobRow>(jobRows, [after]);
-    for (const { entry, spec, ...job } of rows) {
+    for (const { entry, spec, array, state, ...job } of rows) {
       const demand = demands.get(entry) ?? (spec && jobDemand(spec));
       if (!demand) throw new Error(`job ${job.job} has no demand`);
-      jobs.push({ ...job, demand });
+      if (array) arrays.push({ ...job, demand, array, state: state as EngineArray['state'] });
+      else jobs.push({ ...job, demand, state: state as EngineJob['state'] });
     }
     after = rows.at(-1)?.job ?? after;
     full = rows.length === pageRows;
   }
-  return jobs.sort((a, b) => a.submittedSequence - b.submittedSequence);
+  return { arrays, jobs: jobs.sort((a, b) => a.submittedSequence - b.submittedSequence) };
 }
 
 const runRows = {

@@ -90,8 +90,8 @@ export async function frozen(database: Database): Promise<readonly Freeze[]> {
 const countJobs = {
   name: 'count-jobs',
   text: `
-SELECT state_name AS state, count(*) AS count FROM job WHERE ended_ms IS NULL GROUP BY state_name
-UNION ALL SELECT 'ended', count(*) FROM job WHERE ended_ms IS NOT NULL`,
+SELECT state_name AS state, count(*) AS count FROM job WHERE ended_ms IS NULL AND member_of IS NULL GROUP BY state_name
+UNION ALL SELECT 'ended', count(*) FROM job WHERE ended_ms IS NOT NULL AND member_of IS NULL`,
 };
 const countNodes = {
   name: 'count-nodes',

@@ -1,7 +1,7 @@
 // What is old goes: ended jobs with their runs, tasks and keys, whole partitions of the log with the snapshots in front of
 // them, audit rows. A partition waits for a snapshot behind it, so that a replay can start at the oldest that is kept. In
 // transactions of their own, each proving the epoch, because together they would hold locks for long.
-import { type JobId, runId } from '@muster/model';
+import { type JobId, runPrefix } from '@muster/model';
 import type { Outcome, Retained, Retention } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { partitionName } from '../event-partitions.ts';
@@ -32,7 +32,7 @@ async function step(database: Database, epoch: number, body: (tx: Tx) => Promise
 const oldJobs = {
   name: 'old-jobs',
   text: `
-SELECT id FROM job WHERE ended_ms < now_ms() - $1::bigint ORDER BY ended_ms LIMIT $2 FOR UPDATE SKIP LOCKED`,
+SELECT id FROM job WHERE ended_ms < now_ms() - $1::bigint AND member_of IS NULL ORDER BY ended_ms LIMIT $2 FOR UPDATE SKIP LOCKED`,
 };
 // Run ids begin with their job's, so that the primary keys find them.
 const deleteTasks = {
@@ -43,12 +43,15 @@ const deleteRuns = {
   name: 'retain-runs',
   text: `DELETE FROM run USING unnest($1::text[]) AS p (prefix) WHERE id >= p.prefix AND id < p.prefix || ':'`,
 };
-const deleteJobs = { name: 'retain-jobs', text: 'DELETE FROM job WHERE id = ANY ($1::text[])' };
+const deleteJobs = {
+  name: 'retain-jobs',
+  text: 'DELETE FROM job WHERE id = ANY ($1::text[]) OR member_of = ANY ($1::text[])',
+};
 
 async function retainJobs(tx: Tx, { jobsMs, limit }: Retention): Promise<number> {
   const ids = (await tx.query<{ id: JobId }>(oldJobs, [jobsMs, limit])).map((row) => row.id);
   if (ids.length === 0) return 0;
-  const prefixes = ids.map((id) => runId(id, 1).slice(0, -1));
+  const prefixes = ids.map(runPrefix);
   await tx.query(deleteTasks, [prefixes]);
   await tx.query(deleteRuns, [prefixes]);
   await tx.query(deleteJobs, [ids]);

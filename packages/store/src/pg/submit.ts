@@ -1,6 +1,6 @@
 // Submit, batched: keys are claimed, then one statement writes jobs, their events and the log's head together. It is
 // one statement because a job's row carries the sequence of its event, which exists only under the head's lock.
-import { entryFacts, freshPast, type JobState } from '@muster/model';
+import { entryFacts, freshArray, freshPast, type JobState } from '@muster/model';
 import type { Outcome, Submit, SubmitRefusal, Submitted } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { versionOf } from '../event-log.ts';
@@ -19,16 +19,18 @@ WITH head AS MATERIALIZED (
   UPDATE log_head SET sequence = sequence + cardinality($1::text[])
   RETURNING sequence - cardinality($1::text[]) AS base, now_ms() AS at_ms
 ), fresh AS MATERIALIZED (
-  SELECT base, at_ms, $11::jsonb || jsonb_build_object('state', 'queued', 'sinceMs', at_ms) AS queued FROM head
+  SELECT base, at_ms, $11::jsonb || jsonb_build_object('sinceMs', at_ms) AS alone,
+    $15::jsonb || jsonb_build_object('sinceMs', at_ms) AS members FROM head
 ), jobs AS (
   INSERT INTO job (id, project, tier, priority, name, entry, duration_ms, deadline_ms, spec, state, state_name, version, submitted_by,
     submitted_ms, submitted_sequence)
   SELECT id, project, tier, priority, name, entry, duration_ms, deadline_ms, spec::jsonb,
-    CASE WHEN held THEN queued || jsonb_build_object('state', 'held', 'by', by) ELSE queued END,
+    CASE WHEN held THEN jsonb_build_object('state', 'held', 'by', by) ELSE jsonb_build_object('state', 'queued') END
+      || CASE WHEN count = 0 THEN alone ELSE members || jsonb_build_object('waiting', ARRAY[[0, count - 1]]) END,
     CASE WHEN held THEN 'held' ELSE 'queued' END, 1, by, at_ms, base + n
   FROM fresh, ROWS FROM (unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::uuid[], $7::boolean[],
-    $8::text[], $13::bigint[], $14::bigint[]), string_to_table($9, E'\\n'))
-    WITH ORDINALITY AS i (id, project, tier, priority, name, entry, held, by, duration_ms, deadline_ms, spec, n)
+    $8::text[], $13::bigint[], $14::bigint[], $16::int[]), string_to_table($9, E'\\n'))
+    WITH ORDINALITY AS i (id, project, tier, priority, name, entry, held, by, duration_ms, deadline_ms, count, spec, n)
 ), events AS (
   INSERT INTO event (sequence, at_ms, kind, version, job, project, body)
   SELECT base + n, at_ms, 'job.submitted', $12, id, project, body::json
@@ -45,6 +47,10 @@ const freshState = JSON.stringify({
   claim: null,
   ...freshPast,
 } satisfies Omit<Extract<JobState, { state: 'queued' }>, 'state' | 'sinceMs'>);
+
+/** Of an array: all but which members wait. */
+const { state: _, waiting: __, ...freshArrayState } = freshArray({ count: 1, parallel: null }, 0, null);
+const arrayText = JSON.stringify(freshArrayState);
 
 /** What a process need not ask the database again. Projects are never removed once they exist. */
 interface Memory {
@@ -123,13 +129,16 @@ async function insertJobs(tx: Tx, items: readonly Submit[], entries: KnownEntrie
     versionOf('job.submitted'),
     items.map((item) => item.spec.timeLimitMs),
     items.map((item) => item.spec.deadlineMs),
+    arrayText,
+    items.map((item) => item.spec.array?.count ?? 0),
   ]);
   return stored;
 }
 
 /** The event has no spec, only what the engine and readers need; its time is its row's. */
 function eventBody({ id, spec, principal, held }: Submit, demand: string): string {
-  const common = { by: principal, held, job: id, version: 1, name: spec.name };
+  const { name, array } = spec;
+  const common = { by: principal, held, job: id, version: 1, name, ...(array && { array }) };
   const facts = JSON.stringify({ ...common, ...entryFacts(spec, principal) });
   return `${facts.slice(0, -1)},"demand":${demand}}`;
 }

@@ -139,7 +139,9 @@ function dropStart(changes: Changes, row: Row, run: RunRecord | undefined): void
 
 const specs = {
   name: 'specs-of-jobs',
-  text: 'SELECT id, spec, submitted_by AS "user" FROM job WHERE id = ANY ($1::text[])',
+  text: `
+SELECT job.id, coalesce(job.spec, a.spec) AS spec, job.submitted_by AS "user"
+FROM job LEFT JOIN job a ON a.id = job.member_of WHERE job.id = ANY ($1::text[])`,
 };
 const addresses = {
   name: 'addresses-of-nodes',

@@ -1,8 +1,9 @@
 // Cancel, hold and release: what a person may ask of a job. A cancelled job is never started again (S4).
-import { cancelledResult, type JobRefusal } from '@muster/model';
+import { cancelledResult, type IndexRange, type JobId, type JobRefusal, type RunId } from '@muster/model';
+import { dropFresh, stopAll } from './array-rules.ts';
 import { unclaimJob } from './claim-rules.ts';
 import { endedEvent, stepJobRecord } from './job-rules.ts';
-import type { Changes, JobRecord, RunRecord } from './records.ts';
+import type { ArrayRecord, Changes, JobRecord, RunRecord } from './records.ts';
 import { stopRun } from './run-rules.ts';
 
 /** `run` is the job's present run, when it has one. */
@@ -19,6 +20,33 @@ export function cancelJob(changes: Changes, job: JobRecord, run: RunRecord | nul
   const message = `cancelled by ${by}`;
   if (run)
     stopRun(changes, run, cancelledResult(message), { code: 'cancelled', message, class: 'cancelled' });
+}
+
+/** Members of the range: those that never started will not, those that wait or run are cancelled. */
+export function cancelMembers(
+  changes: Changes,
+  array: ArrayRecord,
+  range: IndexRange,
+  members: ReadonlyMap<JobId, JobRecord>,
+  runs: ReadonlyMap<RunId, RunRecord>,
+  by: string,
+): void {
+  dropFresh(changes, array, range, by);
+  for (const member of members.values()) {
+    const run = 'run' in member.state ? runs.get(member.state.run) : undefined;
+    cancelJob(changes, member, run ?? null, by);
+  }
+}
+
+export function cancelArray(
+  changes: Changes,
+  array: ArrayRecord,
+  members: ReadonlyMap<JobId, JobRecord>,
+  runs: ReadonlyMap<RunId, RunRecord>,
+  by: string,
+): void {
+  stopAll(changes, array, by);
+  cancelMembers(changes, array, [0, array.size.count - 1], members, runs, by);
 }
 
 export function holdJob(changes: Changes, job: JobRecord, by: string): JobRefusal | null {

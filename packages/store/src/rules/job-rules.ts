@@ -8,6 +8,7 @@ import {
   type RunResult,
   stepJob,
 } from '@muster/model';
+import { memberStepped, takeFresh } from './array-rules.ts';
 import type { Changes, JobRecord, RunRecord } from './records.ts';
 
 /** False when the job does not take this event now. */
@@ -15,10 +16,13 @@ export function stepJobRecord(changes: Changes, job: JobRecord, event: JobStateE
   const stepped = stepJob(job.state, event);
   if (!stepped.ok) return false;
   if (stepped.next === job.state) return true;
+  takeFresh(changes, job);
+  const before = job.state;
   job.state = stepped.next;
   job.version++;
   if (job.state.state === 'running') job.startedMs = job.state.startedMs;
   changes.jobs.add(job);
+  memberStepped(changes, job, before);
   return true;
 }
 

@@ -49,8 +49,13 @@ export function unitRefusal(
   nodes: ReadonlyMap<NodeId, NodeRoom>,
   runs: ReadonlyMap<RunId, RunRecord>,
 ): UnitRefusal | null {
-  if (job?.state.state !== 'queued' || job.version !== unit.jobVersion || job.state.attempt !== unit.attempt)
+  if (
+    job?.state.state !== 'queued' ||
+    versionOf(job) !== unit.jobVersion ||
+    job.state.attempt !== unit.attempt
+  )
     return 'job-changed';
+  if (job.array?.state.state === 'held' && unit.kind !== 'release') return 'job-changed';
   if (unit.kind === 'release') return job.state.claim === null ? 'job-changed' : null;
   for (const [id, generation] of unit.nodeGenerations) {
     const node = nodes.get(id);
@@ -60,6 +65,11 @@ export function unitRefusal(
   if (unit.kind === 'start') return roomRefusal(unit, nodes, nothingHeld);
   if (job.state.claim !== null) return 'job-changed';
   return roomRefusal(unit.claim, nodes, heldBy(unit.claim.victims, runs));
+}
+
+/** A member that never started was decided on as its array stood. */
+function versionOf({ fresh, array, version }: JobRecord): number {
+  return fresh && version === 0 && array ? array.version : version;
 }
 
 export function placesOf(unit: StartUnit | PreemptUnit): Places {

@@ -1,6 +1,8 @@
 // Rows of one transaction as the rules see them: a job with its run and the run's tasks, changed in memory and written
 // back together. The rules neither read nor write anything, so that a store without SQL can follow the same ones.
 import type {
+  ArraySize,
+  ArrayState,
   Checkpoint,
   ErrorClass,
   EventBody,
@@ -15,16 +17,32 @@ import type {
   Uses,
 } from '@muster/model';
 
-export interface JobRecord {
-  readonly id: JobId;
+/** What a job's steps need of its spec; a member has its array's. */
+export interface JobTerms {
   readonly project: string;
   readonly retry: JobSpec['retry'];
   readonly stop: JobSpec['stop'];
   readonly checkpoint: JobSpec['checkpoint'];
+}
+
+export interface JobRecord extends JobTerms {
+  readonly id: JobId;
+  /** The array it is a member of, locked with it. */
+  readonly array: ArrayRecord | null;
+  /** A member that has no row yet. */
+  readonly fresh: boolean;
   state: JobState;
   version: number;
   startedMs: number | null;
-  changed: boolean;
+}
+
+export interface ArrayRecord extends JobTerms {
+  readonly id: JobId;
+  readonly size: ArraySize;
+  state: ArrayState;
+  /** Moves with what people do to it and with its end, not with its members. */
+  version: number;
+  startedMs: number | null;
 }
 
 export interface RunRecord {
@@ -90,6 +108,7 @@ export interface UsageChange {
 export class Changes {
   readonly nowMs: number;
   readonly jobs = new Set<JobRecord>();
+  readonly arrays = new Set<ArrayRecord>();
   readonly runs = new Set<RunRecord>();
   /** Runs that told of saved work. */
   readonly checkpoints = new Set<RunRecord>();
@@ -106,7 +125,7 @@ export class Changes {
     this.nowMs = nowMs;
   }
 
-  event(job: JobRecord | null, body: EventBody): void {
+  event(job: Pick<JobRecord, 'project'> | null, body: EventBody): void {
     this.events.push({ body, project: job?.project ?? null });
   }
 }

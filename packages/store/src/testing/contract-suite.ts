@@ -1,6 +1,7 @@
 // What every store must do, in words. The PostgreSQL store runs it on every server there is, the simulator's in-memory
 // store runs the same.
 import { describe } from 'vitest';
+import { arraySuite } from './suite/array-suite.ts';
 import { decisionSuite } from './suite/decision-suite.ts';
 import type { Harness } from './suite/harness.ts';
 import { identitySuite } from './suite/identity-suite.ts';
@@ -20,6 +21,7 @@ export function contractSuite(harness: Harness): void {
   describe('plans', () => planSuite(harness));
   describe('preemption', () => preemptSuite(harness));
   describe('decisions and snapshots', () => decisionSuite(harness));
+  describe('arrays', () => arraySuite(harness));
   describe('outbox', () => outboxSuite(harness));
   describe('runs', () => runSuite(harness));
   describe('nodes', () => nodeSuite(harness));
