@@ -66,7 +66,7 @@ export class Preemptions {
   #taken = 0;
   #againMs = never;
 
-  /** `exempt` is a job that stops nobody; -1 for none. A question remembers nothing. */
+  /** `exempt` is a job that stops nobody; -1 for none. A question adds nothing to what is remembered. */
   constructor(state: State, nowMs: number, members: Members, exempt = -1, remembers = false) {
     this.#state = state;
     this.#members = members;
@@ -110,12 +110,12 @@ export class Preemptions {
     if (search.hasVictims !== null) return search.hasVictims;
     const job = (entry.jobs.size > 0 ? entry.jobs : entry.starved!).at(0);
     search.hasVictims = false;
-    const remembers = this.#remembers && gate === 'open' && isLasting(reach);
-    if (remembers && vain.holds(key, fleets.live, (slot) => search.offersAt(job, slot))) return false;
+    const lasts = gate === 'open' && isLasting(reach);
+    if (lasts && vain.holds(key, fleets.live, (slot) => search.offersAt(job, slot))) return false;
     const found = search.find(job, this.#endsNear());
     search.first = found && { job, claim: found };
     search.hasVictims = found !== null && found.victims.length > 0;
-    if (remembers && search.candidates) vain.add(key, fleets.live, search.candidates);
+    if (lasts && this.#remembers && search.candidates) vain.add(key, fleets.live, search.candidates);
     return search.hasVictims;
   }
 
