@@ -3,6 +3,8 @@
 import { defineConfig } from 'vitest/config';
 
 const systemTimeoutMs = 180_000;
+// Only for what hangs: a busy machine of two cores may be ten times as slow.
+const unitTimeoutMs = 60_000;
 
 export default defineConfig({
   test: {
@@ -14,6 +16,8 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'tests/structure/**/*.test.ts'],
+          testTimeout: unitTimeoutMs,
+          hookTimeout: unitTimeoutMs,
           sequence: { groupOrder: 0 },
         },
       },
