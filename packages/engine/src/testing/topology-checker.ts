@@ -1,14 +1,19 @@
 // Checks the promises of topology requests on a finished plan, from rows alone and without the engine's own words for them:
 // together, near, evenly, in the narrowest place, and no more of a domain's resource than it has. Room only shrinks while
-// a plan is made, so a domain that still has room when the plan is done had it when the gang was placed.
-import type { EngineRows, GroupDemand, StartUnit, TaskPlacement } from '@muster/model';
+// a plan is made, so a domain that still has room when the plan is done had it when the gang was placed; unless that room may
+// be kept for a job that waits, which is not free.
+import type { EngineRows, GroupDemand, Plan, StartUnit, TaskPlacement } from '@muster/model';
+import { plannedRun } from '../state.ts';
+import { starts } from './plan-text.ts';
 import { boxesOf, boxRoom, type Gang } from './reference-place.ts';
 import { wholeFleet } from './reference-topology.ts';
 
 type JobRow = EngineRows['jobs'][number];
 
-/** Sentences about promises that were broken; `after` are the rows with the plan's units as runs. */
-export function brokenPromises(after: EngineRows, units: readonly StartUnit[]): string[] {
+/** Sentences about promises that the plan breaks. */
+export function brokenPromises(rows: EngineRows, plan: Plan): string[] {
+  const units = starts(plan);
+  const after = withPlan(rows, plan);
   const jobs = new Map(after.jobs.map((row) => [row.job, row]));
   return [
     ...units.flatMap((unit) => brokenBy(after, jobs.get(unit.job)!, unit)),
@@ -17,6 +22,18 @@ export function brokenPromises(after: EngineRows, units: readonly StartUnit[]): 
       units.flatMap((unit) => unit.tasks),
     ),
   ];
+}
+
+/** The rows with what the plan starts as runs, and with the claims it makes. */
+function withPlan(rows: EngineRows, plan: Plan): EngineRows {
+  const claims = new Map(
+    plan.units.flatMap((unit) => (unit.kind === 'preempt' ? [[unit.job, unit.claim] as const] : [])),
+  );
+  const jobs = rows.jobs.map((row): JobRow => {
+    const claim = claims.get(row.job);
+    return claim && row.state.state === 'queued' ? { ...row, state: { ...row.state, claim } } : row;
+  });
+  return { ...rows, jobs, runs: [...rows.runs, ...starts(plan).map(plannedRun)] };
 }
 
 function placeOf(rows: EngineRows, node: string, level: string): string {
@@ -65,6 +82,7 @@ function brokenIn(
     (group !== null || row.demand.groups[0]!.topology === null) &&
     row.demand.topology === (group === null ? row.demand.topology : null);
   if (!plain || row.demand.groups[0]!.accelerators.length > 1 || row.state.avoid.length > 0) return [];
+  if (mayKeepRoom(rows)) return [];
   const rooms = roomsAfter(rows, row, level);
   if (mode === 'preferred')
     return counts.size > 1 && [...rooms].some(([, room]) => room >= tasks.length)
@@ -75,6 +93,16 @@ function brokenIn(
     room > 0 && (counts.get(place) ?? 0) < most - 1
       ? [`${row.job} is not spread evenly: ${place} has room`]
       : [],
+  );
+}
+
+/** Whether a job waits that may have a planned start. */
+function mayKeepRoom({ policy, jobs, runs }: EngineRows): boolean {
+  const { mode } = policy.backfill;
+  const placed = new Set(runs.map((run) => run.job));
+  return (
+    (mode === 'easy' || mode === 'conservative') &&
+    jobs.some(({ job, state }) => state.state === 'queued' && !placed.has(job))
   );
 }
 
