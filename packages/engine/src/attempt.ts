@@ -32,6 +32,8 @@ export interface Ground {
   readonly packLevel: number;
   /** Groups that must be near another, or have another near them, are all in this domain; -1 where they may choose. */
   readonly near: number;
+  /** Whether a group gets no more tasks there than its room promises, though the models they get may leave more of a resource. */
+  readonly certain: boolean;
   readonly avoid: ReadonlySet<number>;
 }
 
@@ -95,7 +97,10 @@ export class Attempt {
     const rooms = this.#roomsOf(group, demand, option, chosen);
     if (rooms === null) return 0;
     const fill = (domain: number, tasks: number): number => this.#fill(group, rooms, domain, tasks);
-    const into: Into = (domain, level, tasks) => pack(this.#fleet, rooms, fill, domain, level, tasks);
+    const into: Into = (domain, level, tasks) => {
+      const most = this.#ground.certain ? rooms.room[domain]! : tasks;
+      return pack(this.#fleet, rooms, fill, domain, level, Math.min(tasks, most));
+    };
     if (topology === null) return into(region, packLevel, demand.tasks);
     const level = this.#fleet.tree.levelNamed(topology.level);
     if (level === -2) return 0;

@@ -16,7 +16,7 @@ import { isTied, type Ranked, type Shape } from './shape.ts';
 import { root } from './tree.ts';
 
 const anyNode: ReadonlySet<number> = new Set();
-const wholeFleet: Ground = { region: root, packLevel: -1, near: -1, avoid: anyNode };
+export const wholeFleet: Ground = { region: root, packLevel: -1, near: -1, certain: false, avoid: anyNode };
 
 /** Orders of groups tried for one combination of alternatives. */
 const maxOrders = 8;
@@ -191,7 +191,7 @@ export function groundsOf(
   const grounds: Ground[] = [];
   for (let l = level; l >= (mode === 'required' ? level : -1); l--)
     for (const region of holding(fleet, shape, combination, order, l, root))
-      grounds.push({ region, packLevel: level, near: -1, avoid });
+      grounds.push({ region, packLevel: level, near: -1, certain: false, avoid });
   return grounds;
 }
 
@@ -202,7 +202,10 @@ export function slotsOf(fleet: Fleet, { from, to }: Placement): number[] {
   return picks.sort((a, b) => group[a]! - group[b]! || a - b).map((pick) => slot[pick]!);
 }
 
-/** Where a gang that fits nowhere comes furthest: of a required level the domain with most room for the first group. */
+/**
+ * Where a gang that fits nowhere comes furthest: of a required level the domain with most room for the first group. Domains whose
+ * room is too little were not tried, so it must not fit there by luck.
+ */
 export function likeliest(fleet: Fleet, shape: Shape, combination: readonly number[]): Ground {
   const { topology } = shape.demand;
   if (topology === null || topology.mode === 'spread') return wholeFleet;
@@ -213,7 +216,7 @@ export function likeliest(fleet: Fleet, shape: Shape, combination: readonly numb
   const [leader] = groupOrder(shape, combination);
   const rooms = roomsOf(fleet, shape, leader!, combination[leader!]!);
   const region = roomiest(fleet, rooms, level, root);
-  return region < 0 ? nowhere : { ...wholeFleet, region, packLevel: level };
+  return region < 0 ? nowhere : { ...wholeFleet, region, packLevel: level, certain: true };
 }
 
 const onlyGroup: readonly number[] = [0];

@@ -31,6 +31,8 @@ export interface ClassFit {
   readonly tasksMax: number;
   /** What a task takes at most of each of the policy's resources, in thousandths. */
   readonly needs: readonly number[];
+  /** Whether it may take less, with other devices of the node. */
+  readonly needsLess: boolean;
   readonly cost: ClassCost;
   /** The sum of what it costs. */
   readonly score: number;
@@ -77,17 +79,21 @@ export function matchClass(
   const mask =
     accelerator && matching < cls.devices.length ? maskOf(cls.devices, accelerator, hardware) : null;
   const milli = isPart ? asked : wholeDevice;
-  const needs = classes.resources.map((resource) => {
-    const such = deviceNeeds(resource, cls).filter((_, i) => mask === null || hasBit(mask, i));
-    return resource.perTask * wholeDevice + (count === 0 ? 0 : Math.max(...such) * milli * count);
-  });
+  const ofDevices = classes.resources.map((resource) =>
+    count === 0 ? [0] : deviceNeeds(resource, cls).filter((_, i) => mask === null || hasBit(mask, i)),
+  );
+  const needs = classes.resources.map(
+    ({ perTask }, r) => perTask * wholeDevice + Math.max(...ofDevices[r]!) * milli * count,
+  );
+  const needsLess = ofDevices.some((each) => each.some((need) => need !== each[0]));
   const devices = cls.devices.length;
   const such = cls.devices.filter((_, i) => mask === null || hasBit(mask, i));
   const unmet = (rule: Constraint): boolean =>
     !classes.isFine(rule.label) && !satisfies(labelOf(cls, rule.label), rule);
   const cost = classCost(demand, group, accelerator, cls, such, cpuMilli, classes.prices, unmet);
   const score = cost.price + cost.speed + cost.preference + cost.trust;
-  return { classId: cls.id, cpuMilli, memoryMib, count, milli, mask, devices, tasksMax, needs, cost, score };
+  const task = { cpuMilli, memoryMib, count, milli, mask, needs, needsLess };
+  return { classId: cls.id, ...task, devices, tasksMax, cost, score };
 }
 
 /** Whether the class has the labels and capabilities asked for; fine labels are for the node to answer. */

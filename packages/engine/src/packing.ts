@@ -84,8 +84,8 @@ export function pack(
 ): number {
   const { tree } = fleet;
   const { room } = rooms;
-  // Where a task's model decides what it takes of a countable resource, more may happen to fit than is certain to.
-  if (tree.level[domain]! >= level) return fill(domain, Math.min(tasks, room[domain]!));
+  // Where a task's model decides what it takes of a countable resource, more may fit than is certain to.
+  if (tree.level[domain]! >= level) return fill(domain, tasks);
   const children = tree.children[domain]!.filter((child) => room[child]! > 0);
   // Children stand by path, and sorting keeps the order of equals.
   children.sort((a, b) => room[b]! - room[a]!);

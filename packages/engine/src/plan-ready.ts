@@ -5,6 +5,7 @@
 // What is reserved for a shape is kept until the ready times say that a node of it, or who has room first, is another.
 import type { PlannedStart } from '@muster/model';
 import { Attempt } from './attempt.ts';
+import { wholeFleet } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { overAt } from './gates.ts';
 import {
@@ -24,7 +25,6 @@ import { type Ask, noAsk } from './resource-keys.ts';
 import { matchShape, type Option, requiredLevel, type Shape } from './shape.ts';
 import { type Beside, besideOf, Slack } from './slack.ts';
 import type { State } from './state.ts';
-import { root } from './tree.ts';
 
 /** Shapes whose ready times are kept. The first that waits for room is of one of a few, again and again. */
 const kept = 8;
@@ -201,7 +201,7 @@ function reserve(
   if (first >= 0) {
     rows.unshift(...rows.splice(first, 1));
     loads.begin();
-    const attempt = new Attempt(fleet, shape, { region: root, packLevel: -1, near: -1, avoid: new Set() });
+    const attempt = new Attempt(fleet, shape, wholeFleet);
     for (const i of rows) {
       const slot = ready.slots[i]!;
       const fit = option.fits.find(({ classId }) => classId === fleet.classOf[slot])!;

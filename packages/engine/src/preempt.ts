@@ -471,7 +471,7 @@ class Search {
     // Without a topology and countable resources nodes do not depend on each other: the job fits when their room adds up.
     if (!isGreedy(this.#shape) && live.resources.list.length === 0)
       return this.#offersOf(0, combination[0]!).fits ? -1 : 0;
-    // With countable resources their room is still the most that there can be.
+    // With countable resources their room is still the most that there can be, unless devices differ in what they take.
     if (!isGreedy(this.#shape) && this.#shape.combinations.every(([option]) => this.#isTooLittle(option!)))
       return 0;
     const whole = place(live, this.#shape, []);
@@ -488,6 +488,7 @@ class Search {
   }
 
   #isTooLittle(option: number): boolean {
+    if (this.#shape.groups[0]!.options[option]!.fits.some((fit) => fit.needsLess)) return false;
     this.#rooms[option] ??= roomsOf(this.#state.fleets.live, this.#shape, 0, option);
     return this.#rooms[option].sync().room[root]! < this.#shape.groups[0]!.demand.tasks;
   }

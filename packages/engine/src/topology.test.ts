@@ -228,6 +228,39 @@ describe('power of a rack', () => {
     expect(starts(world.cycle()).map((unit) => unit.job)).toEqual([jobId(1), jobId(3)]);
   });
 
+  /** Of two such tasks the first takes 600 W and the second 1400 W; before it is known which devices they get, each may take 1400 W. */
+  const mixed = node('b', {
+    labels: { rack: 'b', disk: 'ssd' },
+    devices: [...devices(2, 'A100'), ...devices(2, 'H100', 81_920, 'gpu', 2)],
+  });
+
+  test('is counted by the devices that tasks get, also where a job prefers some nodes', () => {
+    for (const preferences of [[], [{ label: 'node', op: 'in' as const, values: ['a'], weight: 1 }]]) {
+      const world = worldOf([mixed], limited);
+      world.submit(job(1, demand(gang(2), { preferences })));
+      expect(starts(world.cycle())[0]?.tasks.map((task) => task.devices)).toEqual([
+        [0, 1],
+        [2, 3],
+      ]);
+    }
+  });
+
+  test('that a rack is not certain to have is told to be lacking where one rack is required', () => {
+    const world = worldOf([mixed], limited);
+    world.submit(job(1, demand(gang(2), { topology: { level: 'rack', mode: 'required' } })));
+    expect(world.cycle().units).toEqual([]);
+    expect(verdictText(world.engine.verdict(jobId(1), 1)!)).toContain('holds 1');
+  });
+
+  test('that tasks may not need in full is no reason to stop nobody', () => {
+    const world = worldOf([mixed], limited);
+    world.submit(job(1, demand(group([gpus(1)]), { exclusive: true }), { tier: 'spot' }));
+    for (const unit of starts(world.cycle())) world.running(unit.run);
+    world.nowMs += 3_600_000;
+    world.submit(job(2, demand(gang(2)), { tier: 'critical' }));
+    expect(world.decide().units).toMatchObject([{ kind: 'preempt', job: jobId(2) }]);
+  });
+
   test('that was taken away while victims ended gives the claim up', () => {
     const world = worldOf([node('b', { labels: { rack: 'b' } })], limited);
     for (const n of [1, 2]) world.submit(job(n, oneTask(1), { tier: 'spot' }));
