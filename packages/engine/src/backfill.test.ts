@@ -145,6 +145,20 @@ describe('other modes', () => {
     expect(startOf(world, large)).toBe(world.nowMs + 10 * minute);
   });
 
+  test('strict: a project does not stand by what a job asks for that cannot start', () => {
+    const world = worldWith({ mode: 'strict', depth: 1 }, 'a');
+    const quota = { ceiling: {}, userCeiling: {}, weightMilli: 1000, preemptWithin: 'never' } as const;
+    const quotas: Quota[] = [{ project: 'q', guaranteed: { gpu: 4000 }, ...quota }];
+    world.setPolicy(policyWith({ mode: 'strict', depth: 1 }, quotas));
+    submit(world, oneTask(4), 10 * minute);
+    cycle(world);
+    world.submit(job(++next, oneTask(16), { project: 'q' }));
+    world.submit(job(++next, oneTask(8), { project: 'p' }));
+    const within = job(++next, oneTask(1), { project: 'q' });
+    world.submit(within);
+    expect(cycle(world)).toEqual([within.job]);
+  });
+
   test('skip: everything that fits starts', () => {
     const world = worldWith({ mode: 'skip', depth: 1 }, 'a');
     submit(world, oneTask(4), 10 * minute);

@@ -219,6 +219,11 @@ export function likeliest(fleet: Fleet, shape: Shape, combination: readonly numb
   return region < 0 ? nowhere : { ...wholeFleet, region, packLevel: level, certain: true };
 }
 
+/** One domain of a required level by itself. */
+export function domainGround({ tree }: Fleet, region: number): Ground {
+  return { ...wholeFleet, region, packLevel: tree.level[region]! };
+}
+
 const onlyGroup: readonly number[] = [0];
 
 /** Groups with more devices a task first, then as written; each after the group it must be near to. */

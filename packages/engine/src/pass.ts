@@ -17,7 +17,7 @@ import { type Ask, noAsk, type ResourceKeys } from './resource-keys.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { type Head, Turns } from './turns.ts';
-import { fitsNow } from './verdict.ts';
+import { fitsIdle, fitsNow } from './verdict.ts';
 
 export interface Placed {
   readonly job: number;
@@ -151,8 +151,8 @@ function lineUp(state: State, pass: Pass, turns: Turns, all: boolean): number {
   let shapes = 0;
   const open = all ? [...queue.shapes.all()].filter(isTriable) : [...queue.open];
   for (const shape of open) {
-    // A shape alone need not be asked beforehand: when it does not fit, its first job will say so.
-    if (open.length > 1 && !fitsNow(fleets, shape)) {
+    // A shape alone need not be asked beforehand: when it does not fit, nobody starts, and its first job will say so.
+    if ((open.length > 1 || all) && !fitsNow(fleets, shape)) {
       const wants = unfit(pass, shape);
       for (const lane of wants) turns.enter(lane);
       if (wants.size > 0) shapes++;
@@ -192,11 +192,14 @@ function isTriable({ blocked, lanes }: Shape): boolean {
   return blocked === null && lanes.size > 0;
 }
 
-/** Those for whom there is no room, to be given planned starts when their turn comes. */
-function lineUpWaiting({ queue }: State, pass: Pass, turns: Turns): void {
+/**
+ * Those who wait for room, to be given planned starts when their turn comes. One that would not fit if every run had ended is
+ * not in line, whether or not that was found out before: its project would stand by what a job asks for that cannot start.
+ */
+function lineUpWaiting({ queue, fleets }: State, pass: Pass, turns: Turns): void {
   for (const shape of queue.shapes.all()) {
     const waits = isBlocked(queue, shape);
-    if (waits ? shape.blocked?.verdict.kind === 'impossible' : !pass.unfit.has(shape)) continue;
+    if ((!waits && !pass.unfit.has(shape)) || shape.lanes.size === 0 || !fitsIdle(fleets, shape)) continue;
     const wanting = pass.wants.get(shape);
     for (const lane of shape.lanes) {
       // Who has victims stands in line already.

@@ -99,6 +99,20 @@ describe('a job without a place', () => {
     expect(unit!.claim.victims).toHaveLength(2);
   });
 
+  test('of several groups in one domain makes room for the one that has none there', () => {
+    const small = node('a', { cpuMilli: 32_000, devices: devices(8, 'A100') });
+    const world = new World(loadEngine, small, node('b'));
+    world.submit(
+      job(1, demand(group([gpus(8, 'H100')], { cpuMilli: 8000, memoryMib: 1024 })), { tier: 'spot' }),
+    );
+    settle(world);
+    // On the other node there are devices but never cores enough; on this one it is the other way round.
+    const trainer = group([gpus(1)], { name: 'trainer', cpuMilli: 1000, memoryMib: 1024 });
+    const loader = group([], { name: 'loader', cpuMilli: 40_000, memoryMib: 1024 });
+    world.submit(job(2, demand([trainer, loader], { topology: { level: 'node', mode: 'required' } })));
+    expect(victimsOf(preempts(world)[0])).toEqual([jobId(1)]);
+  });
+
   test('leaves alone what runs for less than its shield, and looks again when that is over', () => {
     const world = new World(loadEngine, node('a'));
     world.submit(job(1, oneTask(8), { tier: 'spot' }));

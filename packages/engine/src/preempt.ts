@@ -8,7 +8,7 @@
 // resources, because less room elsewhere may happen to help them: they look again once something was taken.
 import type { Claim, JobId, Right, TaskPlacement } from '@muster/model';
 import { Attempt } from './attempt.ts';
-import { groupOrder, likeliest, place } from './fit.ts';
+import { domainGround, groupOrder, likeliest, place } from './fit.ts';
 import { isUserOver, overAt, type ProjectOver, projectOver } from './gates.ts';
 import { type Placement, undo } from './ledger.ts';
 import { tasksOf } from './make-plan.ts';
@@ -480,7 +480,10 @@ class Search {
       return -1;
     }
     const order = groupOrder(this.#shape, combination);
-    const attempt = new Attempt(live, this.#shape, likeliest(live, this.#shape, combination));
+    // Of a domain that is looked at by itself, the group that finds no place there.
+    const here = this.#region !== root;
+    const ground = here ? domainGround(live, this.#region) : likeliest(live, this.#shape, combination);
+    const attempt = new Attempt(live, this.#shape, ground);
     const { group } = attempt.run(combination, order);
     undo(live, attempt.placement);
     // Where a topology alone is in the way, more room for the group that chooses first is what may help.

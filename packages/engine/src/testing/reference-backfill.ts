@@ -117,9 +117,14 @@ export class ReferenceFuture {
     return stays;
   }
 
+  /** Whether it would fit if every run had ended. */
+  fitsIdle(row: JobRow): boolean {
+    return placeJob(boxesOf(idle(this.#rows)), row, this.#rows.policy) !== null;
+  }
+
   /** False when it gets no planned start: enough have one, or more than ends is in its way. */
   plan(row: JobRow): boolean {
-    if (!this.open || !placeJob(boxesOf(idle(this.#rows)), row, this.#rows.policy)) return false;
+    if (!this.open || !this.fitsIdle(row)) return false;
     this.#tried.push(row);
     this.#find(row);
     return true;

@@ -5,7 +5,6 @@ import {
   type EngineRows,
   type LiveRun,
   leastUses,
-  type NodeId,
   projectCovers,
   type Right,
   type RunId,
@@ -25,7 +24,13 @@ import {
 } from './reference-place.ts';
 import { rightTo } from './reference-rights.ts';
 import { ReferenceTenancy } from './reference-tenancy.ts';
-import { requiredDomains, resourceRoom, wholeFleet } from './reference-topology.ts';
+import {
+  openGround,
+  type Required,
+  requiredDomains,
+  resourceRoom,
+  wholeFleet,
+} from './reference-topology.ts';
 
 type Choice = readonly (AcceleratorDemand | null)[];
 
@@ -72,7 +77,7 @@ class Search {
   readonly #fresh: ReadonlySet<RunId>;
   #out: LiveRun[] = [];
   /** Where victims are looked for; null for everywhere. */
-  #nodes: ReadonlySet<NodeId> | null = null;
+  #domain: Required | null = null;
 
   constructor(rows: EngineRows, row: JobRow, choice: Choice, nowMs: number, fresh: ReadonlySet<RunId>) {
     this.#fresh = fresh;
@@ -98,8 +103,8 @@ class Search {
   /** Where one domain has to hold all: the one with least damage, then fewest victims, then by path. */
   find(): Claim | null {
     const found: { claim: Claim; damage: number }[] = [];
-    for (const nodes of requiredDomains(this.#gang(this.#boxes())) ?? [null]) {
-      this.#nodes = nodes;
+    for (const domain of requiredDomains(this.#gang(this.#boxes())) ?? [null]) {
+      this.#domain = domain;
       this.#out = [];
       const claim = this.#findHere();
       const damage = this.#out.reduce((sum, run) => sum + this.#damage(run), 0);
@@ -178,7 +183,9 @@ class Search {
       return this.#sum(boxes, 0) >= groups[0]!.tasks ? null : 0;
     if (placeJob(boxes, { ...this.#row, state: { ...this.#row.state, avoid: [] } }, policy)) return null;
     const gang = this.#gang(boxes);
-    const placed = placeGang(gang, firstOrder(gang));
+    // Of a domain that is looked at by itself, the group that finds no place there.
+    const ground = this.#domain?.ground ?? openGround(gang);
+    const placed = placeGang({ ...gang, ground }, firstOrder(gang));
     // Together it fits without the topology: more room for the first group to choose is what may help.
     return typeof placed === 'number' ? placed : firstOrder(gang)[0]!;
   }
@@ -202,7 +209,7 @@ class Search {
   }
 
   #isHere({ facts }: Box): boolean {
-    return this.#nodes === null || this.#nodes.has(facts.node);
+    return this.#domain === null || this.#domain.nodes.has(facts.node);
   }
 
   #room(boxes: readonly Box[], box: Box, g: number): number {

@@ -61,14 +61,29 @@ function within(gang: Gang, domain: Domain, level: number): Domain[] {
   return [...new Set(paths)].sort().map((path) => ({ level, path }));
 }
 
-/** Of a job all of whose tasks must be in one domain: the nodes of each such domain, by path; null where there is no such level. */
-export function requiredDomains(gang: Gang): ReadonlySet<NodeId>[] | null {
+/** A domain that has to hold all tasks. */
+export interface Required {
+  readonly nodes: ReadonlySet<NodeId>;
+  readonly ground: Ground;
+}
+
+/** Of a job all of whose tasks must be in one domain: each such domain, by path; null where there is no such level. */
+export function requiredDomains(gang: Gang): Required[] | null {
   const { topology, groups } = gang.row.demand;
   const asked = topology ?? (groups.length === 1 ? groups[0]!.topology : null);
   const level = asked?.mode === 'required' ? levelOf(gang, asked.level) : null;
   if (level === null) return null;
-  const domains = within(gang, fleet, level);
-  return domains.map((domain) => new Set(boxesIn(gang, domain).map(({ facts }) => facts.node)));
+  return within(gang, fleet, level).map((region) => ({
+    nodes: new Set(boxesIn(gang, region).map(({ facts }) => facts.node)),
+    ground: { region, packLevel: level, near: null },
+  }));
+}
+
+/** Where a gang goes that may be in several domains. */
+export function openGround(gang: Gang): Ground {
+  const { topology } = gang.row.demand;
+  const level = topology?.mode === 'preferred' ? levelOf(gang, topology.level) : null;
+  return { ...wholeFleet, packLevel: level ?? -1 };
 }
 
 /** Where the gang is tried, in this order: what its own topology lets it, then with groups that must be near each other together. */

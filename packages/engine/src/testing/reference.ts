@@ -84,7 +84,7 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
       const without = lane.filter((row) => isOver(row) || !fits.includes(row));
       if (without.length > 0 && lane.some((row) => hasVictims(rows, row, nowMs)))
         wanting.add(laneOf(lane[0]!));
-      const mayWait = (row: JobRow): boolean => future.active && !isOver(row);
+      const mayWait = (row: JobRow): boolean => future.active && !isOver(row) && future.fitsIdle(row);
       inLine.push(
         ...lane.filter((row) => !without.includes(row) || wanting.has(laneOf(row)) || mayWait(row)),
       );
