@@ -35,7 +35,8 @@
 //         one with most room. The job's own topology counts the group that chooses first, in domains with room for each of the
 //         groups; `preferred` goes from its level up, level by level, to the whole fleet. Where groups that must be near each
 //         other find no place so, they are tried together in one domain of that level after the other, the same way, and of
-//         several levels the widest first. At most 64 domains of a level are tried.
+//         several levels the widest first. At most 64 domains of a level are tried, and the
+//         one with most room.
 //         Spread: one task after the other to the domain with the fewest tasks, then least room left, then the path; so
 //         two domains differ by more than one only where the one with fewer has no room. A group's own topology stands
 //         in place of the job's spread, and inside the job's domain otherwise. Domains are filled by path.

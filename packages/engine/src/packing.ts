@@ -36,7 +36,7 @@ function makeRooms(fleet: Fleet, shape: Shape, option: Option): Rooms {
   );
 }
 
-/** Domains tried for one group before it is said not to fit. */
+/** Domains tried for one group before it is said not to fit; the one with most room always is. */
 const domainsMax = 64;
 const always = (): boolean => true;
 
@@ -56,6 +56,9 @@ export function candidates(
     const domain = list.at(p);
     if ((region === root || fleet.tree.isIn(domain, region)) && holds(domain)) found.push(domain);
   }
+  if (found.length < domainsMax) return found;
+  const last = roomiest(fleet, rooms, level, region);
+  if (holds(last) && !found.includes(last)) found.push(last);
   return found;
 }
 

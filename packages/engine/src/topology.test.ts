@@ -66,6 +66,16 @@ describe('required', () => {
     expect(placeOn([...many, large], asked)).toEqual(['z', 'z']);
   });
 
+  test('tries the domain with most room, however many tighter ones hold each group alone', () => {
+    const many = Array.from({ length: 100 }, (_, n) =>
+      node(`n${100 + n}`, { labels: { rack: `r${100 + n}` }, devices: devices(2) }),
+    );
+    const large = node('z', { labels: { rack: 'z' }, devices: devices(4) });
+    const groups = [gang(1, { name: 'x' }), gang(1, { name: 'y' })];
+    const asked = demand(groups, { topology: { level: 'rack', mode: 'required' } });
+    expect(placeOn([...many, large], asked)).toEqual(['z', 'z']);
+  });
+
   test('goes to the tightest domain that holds all, then the first by path', () => {
     expect(placeOn(fleet, together(3))).toEqual(['a1', 'a2', 'a3']);
     expect(placeOn(fleet, on('b1'), together(3))).toEqual(['b2', 'b3', 'b4']);
