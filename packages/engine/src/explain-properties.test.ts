@@ -25,7 +25,7 @@ import { isFresh, isFull, withMembers } from './testing/reference-arrays.ts';
 import { World } from './testing/world.ts';
 
 const tried = cases(60);
-const timeout = timeoutOf(tried, 300);
+const timeout = timeoutOf(tried);
 
 type JobRow = EngineRows['jobs'][number];
 
