@@ -1,4 +1,4 @@
-import { defaultPolicy, type JobDemand, type JobId, type Policy, type Quota } from '@muster/model';
+import { defaultPolicy, entryKey, type JobDemand, type JobId, type Policy, type Quota } from '@muster/model';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
@@ -143,6 +143,19 @@ describe('other modes', () => {
     expect(cycle(world)).toEqual([]);
     expect(reasonOf(world, short)).toEqual({ code: 'reserved', startMs: null });
     expect(startOf(world, large)).toBe(world.nowMs + 10 * minute);
+  });
+
+  test('strict: a job that no node fits is told so, and not that it waits behind another', () => {
+    const world = worldWith({ mode: 'strict', depth: 1 }, 'a');
+    submit(world, oneTask(4), 10 * minute);
+    cycle(world);
+    submit(world, oneTask(8), minute);
+    cycle(world);
+    const never = job(++next, oneTask(16), { submittedMs: world.nowMs });
+    world.submit(never);
+    cycle(world);
+    const told = world.told.get(entryKey(never, never.demand));
+    expect(told).toMatchObject({ kind: 'impossible', reasons: [{ code: 'no-node-fits' }] });
   });
 
   test('strict: a project does not stand by what a job asks for that cannot start', () => {

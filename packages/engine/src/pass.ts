@@ -151,8 +151,10 @@ function lineUp(state: State, pass: Pass, turns: Turns, all: boolean): number {
   let shapes = 0;
   const open = all ? [...queue.shapes.all()].filter(isTriable) : [...queue.open];
   for (const shape of open) {
-    // A shape alone need not be asked beforehand: when it does not fit, nobody starts, and its first job will say so.
-    if ((open.length > 1 || all) && !fitsNow(fleets, shape)) {
+    // A shape alone need not be asked beforehand: when it does not fit, nobody starts, and its first job will say so, unless
+    // that is not tried because nobody may pass another.
+    const asked = open.length > 1 || all || pass.reservations.strict;
+    if (asked && !fitsNow(fleets, shape)) {
       const wants = unfit(pass, shape);
       for (const lane of wants) turns.enter(lane);
       if (wants.size > 0) shapes++;
