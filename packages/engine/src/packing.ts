@@ -57,7 +57,8 @@ export function candidates(
     if ((region === root || fleet.tree.isIn(domain, region)) && holds(domain)) found.push(domain);
   }
   if (found.length < domainsMax) return found;
-  const last = roomiest(fleet, rooms, level, region);
+  const most = region === root ? rooms.room[list.at(list.last())]! : -1;
+  const last = most < 0 ? roomiest(fleet, rooms, level, region) : list.at(list.lowerBound(rooms.room, most));
   if (holds(last) && !found.includes(last)) found.push(last);
   return found;
 }

@@ -2,7 +2,7 @@
 import type { BenchOptions } from '../main.ts';
 import { row, type ToldRow } from '../report.ts';
 import { gangMs, placementsMs } from './place-rows.ts';
-import { idleMs, oneChangeMs, waitingWorld } from './queue-rows.ts';
+import { idleMs, oneChangeMs, sharedWorld } from './queue-rows.ts';
 
 const smallNodes = 1000;
 const placed = 8000;
@@ -27,8 +27,8 @@ export function growthRow({ quick, progress }: BenchOptions): ToldRow {
   };
   for (const [name, cost] of Object.entries(kinds))
     compare(name, cost(smallNodes), cost(largeNodes), name === 'placement' ? 0 : noiseMs);
-  const small = waitingWorld(smallNodes, queued);
-  const large = waitingWorld(largeNodes, queued);
+  const small = sharedWorld(smallNodes, queued);
+  const large = sharedWorld(largeNodes, queued);
   compare('idle', idleMs(small, repetitions * 5), idleMs(large, repetitions * 5));
   compare('one change', oneChangeMs(small, repetitions * 5), oneChangeMs(large, repetitions * 5));
   const [worst, ratio] = [...ratios].reduce((a, b) => (b[1] > a[1] ? b : a));

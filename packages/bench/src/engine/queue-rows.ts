@@ -8,9 +8,19 @@ import { fleetNodes } from './place-rows.ts';
 import { medianMs, medianOfManyMs } from './timing.ts';
 import { filledWorld, fullPolicy, projectName, queueJobs } from './worlds.ts';
 
+const sizes = [8, 1, 1, 2, 4] as const;
+
 /** A full fleet, of which everybody has taken back what is guaranteed to them, with so many jobs waiting, all told why. */
 export function waitingWorld(nodes: number, jobs: number): FedEngine {
-  const fed = filledWorld(nodes, fullPolicy(nodes), { project: projectName(0), gpus: [8, 1, 1, 2, 4] });
+  return settled(filledWorld(nodes, fullPolicy(nodes), { project: projectName(0), gpus: sizes }), jobs);
+}
+
+/** A full fleet of which everybody has what is guaranteed to them, with so many jobs waiting, all told why. */
+export function sharedWorld(nodes: number, jobs: number): FedEngine {
+  return settled(filledWorld(nodes, fullPolicy(nodes), { gpus: sizes }), jobs);
+}
+
+function settled(fed: FedEngine, jobs: number): FedEngine {
   queueJobs(fed, jobs);
   for (let plan = fed.decide(); plan.units.length > 0; plan = fed.decide()) {
     fed.commit(plan);

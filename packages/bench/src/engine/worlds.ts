@@ -139,17 +139,19 @@ export function emptyWorld(nodes: number): FedEngine {
   return new FedEngine(fleetOf(nodes), fullPolicy(nodes), nowMs);
 }
 
-/** Every GPU is taken by runs that began long ago, `gpus` each. */
+/** Every GPU is taken by runs that began long ago, `gpus` each; of all projects alike where none is named. */
 export function filledWorld(
   nodes: number,
   policy: Policy,
-  filler: { readonly project: string; readonly tier?: string; readonly gpus: readonly number[] },
+  filler: { readonly project?: string; readonly tier?: string; readonly gpus: readonly number[] },
 ): FedEngine {
   const fed = new FedEngine(fleetOf(nodes), policy, longAgoMs);
   let left = nodes * gpusOnNode;
   for (let i = 0; left > 0; i++) {
-    const gpus = Math.min(left, filler.gpus[i % filler.gpus.length]!);
-    const { project, tier = 'standard' } = filler;
+    const { tier = 'standard' } = filler;
+    const round = filler.project === undefined ? Math.floor(i / projectCount) : i;
+    const gpus = Math.min(left, filler.gpus[round % filler.gpus.length]!);
+    const project = filler.project ?? projectName(i % projectCount);
     fed.submit({ project, tier, demand: gpuDemand(gpus) });
     left -= gpus;
   }
