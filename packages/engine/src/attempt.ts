@@ -7,7 +7,15 @@ import type { Fleet } from './fleet.ts';
 import { type Placement, undoTo } from './ledger.ts';
 import { type ClassFit, tasksIn } from './match.ts';
 import { strandedMicro } from './mix.ts';
-import { amountRoom, compareTightness, deviceRoom, isClosed, labelsAllowed, scoreOn } from './node-room.ts';
+import {
+  amountRoom,
+  compareTightness,
+  deviceRoom,
+  isClosed,
+  labelsAllowed,
+  opens,
+  scoreOn,
+} from './node-room.ts';
 import { candidates, pack, roomiest, roomsOf } from './packing.ts';
 import { takePort } from './ports.ts';
 import { Rooms } from './rooms.ts';
@@ -354,14 +362,18 @@ export class Attempt {
   }
 
   #remember(fits: readonly ClassFit[], slot: number, position: number, needsPort: boolean): void {
-    const { latest, changes } = this.#fleet;
+    const { latest, changes, ledger, taken } = this.#fleet;
     const shape = isOneTask(this.#shape) ? this.#shape : null;
-    latest.set(shape, fits, this.#foundFit!, slot, position, needsPort, changes.count);
+    const fit = this.#foundFit!;
+    const device = ledger.devices[ledger.devicesAt[ledger.size - 1]!]!;
+    const opened = fit.milli === wholeDevice || taken.taken(slot, device) === fit.milli;
+    latest.set(shape, fits, fit, opened, slot, position, needsPort, changes.count);
   }
 
   /**
    * Whether the node that the last such task went to is the tightest again. It is while it holds another: it has less left
-   * than when it was the tightest, and since then nothing else in the fleet has changed.
+   * than when it was the tightest, and since then nothing else in the fleet has changed. But where the last one went to a
+   * device that others share and this one would open another, a node with fewer untouched devices may come first.
    */
   #sameAgain(fits: readonly ClassFit[], tasks: number, needsPort: boolean): boolean {
     const { latest, changes } = this.#fleet;
@@ -369,6 +381,7 @@ export class Attempt {
       return false;
     if (tasks !== 1 || this.#own !== null || this.#ground.avoid.size > 0) return false;
     if (this.#room(latest.slot, latest.fit!, 1, needsPort) === 0) return false;
+    if (!latest.opened && opens(this.#fleet, latest.slot, latest.fit!, 1) > 0) return false;
     this.#foundFit = latest.fit;
     this.#foundAt = latest.position;
     return true;

@@ -45,6 +45,18 @@ describe('a single task', () => {
     expect(placeOn([a, b], oneTask(6), oneTask(0))).toEqual(['a:']);
   });
 
+  test('of parts of devices, one that would open a device goes where fewest stay untouched, beside its like or not', () => {
+    const world = new World(
+      loadEngine,
+      node('a', { devices: devices(4, 'A100') }),
+      node('b', { devices: devices(1) }),
+    );
+    world.submit(job(1, demand(group([gpus(0.5, 'A100')]))));
+    world.cycle();
+    for (const n of [2, 3]) world.submit(job(n, demand(group([gpus(0.3)]))));
+    expect(layout(world.cycle())).toEqual(['a:0', 'b:0']);
+  });
+
   test('gets only devices that match on a mixed node', () => {
     const mixed = node('m', { devices: [...devices(2, 'A100'), ...devices(2, 'H100', 81_920, 'gpu', 2)] });
     expect(placeOn([mixed], oneTask(2, 'H100'))).toEqual(['m:2,3']);

@@ -10,6 +10,8 @@ export class Latest {
   fits: readonly ClassFit[] | null = null;
   needsPort = false;
   fit: ClassFit | null = null;
+  /** Whether it took of a device that nobody else had touched; always for whole devices. */
+  opened = true;
   slot = -1;
   /** In the index of its class. */
   position = -1;
@@ -20,6 +22,7 @@ export class Latest {
     shape: Shape | null,
     fits: readonly ClassFit[],
     fit: ClassFit,
+    opened: boolean,
     slot: number,
     position: number,
     needsPort: boolean,
@@ -28,6 +31,7 @@ export class Latest {
     this.shape = shape;
     this.fits = fits;
     this.fit = fit;
+    this.opened = opened;
     this.slot = slot;
     this.position = position;
     this.needsPort = needsPort;

@@ -40,7 +40,7 @@ export function freeMilliOf(fleet: Fleet, slot: number, fit: ClassFit): number {
 }
 
 /** Untouched devices of the node that so many tasks open. */
-function opens(fleet: Fleet, slot: number, fit: ClassFit, tasks: number): number {
+export function opens(fleet: Fleet, slot: number, fit: ClassFit, tasks: number): number {
   if (fit.milli === wholeDevice) return tasks * fit.count;
   const untouched = freeMatching(fleet, slot, fit);
   const whole = Math.floor(wholeDevice / fit.milli);
