@@ -69,7 +69,7 @@ function whole(state: State, job: number, verdict: Verdict): Explanation {
   const tried = new Steps(changeSteps);
   const changes = helpfulChanges(state, job, roomFor, tried);
   const triedEnds = new Steps(endSteps);
-  const ends = helpfulEnds(state, job, roomFor, triedEnds);
+  const ends = helpfulEnds(state, job, triedEnds);
   putBack();
   return {
     verdict,

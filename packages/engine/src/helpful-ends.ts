@@ -12,6 +12,8 @@ import {
   wholeDevice,
 } from '@muster/model';
 import type { Fleet } from './fleet.ts';
+import { type ClassFit, tasksIn } from './match.ts';
+import { amountRoom, deviceRoom, isClosed } from './node-room.ts';
 import { compareText } from './order.ts';
 import { isGreedy, type Shape } from './shape.ts';
 import { type Steps, startsNow } from './starts-now.ts';
@@ -30,9 +32,8 @@ interface Known {
   readonly endMs: number;
 }
 
-/** `tasksFit`: of how many tasks there is room now, for a job that waits for room; else null. */
-export function helpfulEnds(state: State, job: number, tasksFit: number | null, steps: Steps): Ends {
-  const { soonest, left } = soonestEnds(state, helps(state, job, tasksFit));
+export function helpfulEnds(state: State, job: number, steps: Steps): Ends {
+  const { soonest, left } = soonestEnds(state, helps(state, job));
   if (soonest.length === 0) return noEnds;
   const { queue, jobs } = state;
   const found: HelpfulEnd[] = [];
@@ -59,36 +60,85 @@ export function helpfulEnds(state: State, job: number, tasksFit: number | null, 
 }
 
 /** Says of a run that its end could help; what it refuses could not. */
-function helps(state: State, job: number, tasksFit: number | null): (run: number) => boolean {
+function helps(state: State, job: number): (run: number) => boolean {
   const { fleets, queue, table } = state;
   const { live } = fleets;
-  const entry = queue.entryOf(job);
-  const { shape } = entry.lane;
-  const fits = shape.blocked === null && fitsNow(fleets, shape);
-  if (fits) return () => true;
-  const holds = tasksByClass(shape);
+  const { shape } = queue.entryOf(job).lane;
+  const needs = shape.blocked === null && fitsNow(fleets, shape) ? 0 : 1;
+  const lacks = Math.max(needs, tasksLacking(state, job));
+  if (lacks === 0) return () => true;
+  const fitsOf = fitsByClass(shape);
   const shared = sharedRoom(live, shape);
-  let needs = 1;
-  if (tasksFit !== null && !isGreedy(shape) && shape.combinations.length === 1) {
-    // Those before it in its own entry ask the same and are served first.
-    const before = queue.isStarved(job) ? 0 : entry.jobs.rank(job);
-    needs = (before + 1) * taskCount(shape.demand) - tasksFit;
-  }
   return (run) => {
-    let room = shared(table.live[run]!.tasks);
-    for (let link = table.firstLink[run]!; link >= 0; link = table.linkOfRun[link]!)
-      room += holds[live.classOf[table.linkNode[link]!]!] ?? 0;
-    return room >= needs;
+    const { tasks } = table.live[run]!;
+    let room = shared(tasks);
+    for (let link = table.firstLink[run]!; link >= 0 && room < lacks; link = table.linkOfRun[link]!) {
+      const node = table.linkNode[link]!;
+      room += roomAfter(live, node, fitsOf[live.classOf[node]!] ?? [], tasks);
+    }
+    return room >= lacks;
   };
 }
 
-/** Tasks of any group that an empty node of each class holds. */
-function tasksByClass({ groups }: Shape): number[] {
-  const holds: number[] = [];
+/** For how many tasks there is no room now, of the job and of those of its own entry: they ask the same and are served first. */
+function tasksLacking({ fleets, queue }: State, job: number): number {
+  const entry = queue.entryOf(job);
+  const { shape } = entry.lane;
+  if (isGreedy(shape) || shape.combinations.length > 1) return 0;
+  const before = queue.isStarved(job) ? 0 : entry.jobs.rank(job);
+  const wanted = (before + 1) * taskCount(shape.demand);
+  return wanted - freeRoom(fleets.live, shape, wanted);
+}
+
+/** Tasks of its only group that all nodes hold now, no more than anybody asks for. */
+function freeRoom(fleet: Fleet, shape: Shape, most: number): number {
+  let room = 0;
+  for (const fit of shape.groups[0]!.options[shape.combinations[0]![0]!]!.fits) {
+    const { index } = fleet.byClass[fit.classId]!;
+    for (let p = index.first(); p >= 0 && room < most; p = index.next(p)) {
+      const slot = index.at(p);
+      if (!isClosed(fleet, shape, slot, false)) room += amountRoom(fleet, slot, fit);
+    }
+  }
+  return Math.min(room, most);
+}
+
+/** What a task of any group takes on a node of each class. */
+function fitsByClass({ groups }: Shape): ClassFit[][] {
+  const byClass: ClassFit[][] = [];
   for (const { options } of groups)
     for (const { fits } of options)
-      for (const { classId, tasksMax } of fits) holds[classId] = Math.max(holds[classId] ?? 0, tasksMax);
-  return holds;
+      for (const fit of fits) {
+        const known = byClass[fit.classId];
+        if (known) known.push(fit);
+        else byClass[fit.classId] = [fit];
+      }
+  return byClass;
+}
+
+/** No fewer tasks than the node holds once these have ended, wherever they are: what is free now, and all they give back. */
+function roomAfter(fleet: Fleet, node: number, fits: readonly ClassFit[], tasks: LiveRun['tasks']): number {
+  if (fits.length === 0) return 0;
+  let cpuMilli = fleet.freeCpu[node]!;
+  let memoryMib = fleet.freeMemory[node]!;
+  let devices = 0;
+  for (const task of tasks) {
+    cpuMilli += task.cpuMilli;
+    memoryMib += task.memoryMib;
+    devices += task.devices.length;
+  }
+  let most = 0;
+  for (const fit of fits) {
+    const gained = fit.count === 0 ? 0 : Math.ceil(devices / fit.count) * Math.floor(wholeDevice / fit.milli);
+    const room = Math.min(
+      fit.tasksMax,
+      deviceRoom(fleet, node, fit) + gained,
+      tasksIn(cpuMilli, fit.cpuMilli),
+      tasksIn(memoryMib, fit.memoryMib),
+    );
+    most = Math.max(most, room);
+  }
+  return most;
 }
 
 /**
