@@ -1,4 +1,4 @@
-import type { JobFacts, Quota } from '@muster/model';
+import type { JobFacts, Policy, Quota } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { job, jobId, node, nodeId, oneTask } from './testing/builders.ts';
@@ -121,6 +121,53 @@ describe('who is ahead', () => {
       [2, { rule: 'project-name', theirs: 'green', yours: 'red' }],
       [3, { rule: 'project-name', theirs: 'red/x', yours: 'red/y' }],
     ]);
+  });
+});
+
+describe('what would help', () => {
+  const full = (mode: Policy['backfill']['mode']): World => {
+    const world = new World(loadEngine, node('a'));
+    world.setPolicy({ ...world.rows().policy, backfill: { mode, depth: 3 } });
+    world.submit(job(1, oneTask(8), { tier: 'spot', submittedMs: 1000 }));
+    world.running(world.cycle().units[0]!.run);
+    world.nowMs += 3_600_000;
+    return world;
+  };
+  const tiers = (world: World, n: number): string[] =>
+    world.engine
+      .explain(jobId(n), world.nowMs)!
+      .changes.flatMap((change) => (change.kind === 'tier' ? [change.to] : []));
+
+  test('another tier, unless nobody may pass the job before it', () => {
+    for (const [mode, expected] of [
+      ['strict', []],
+      ['easy', ['critical', 'guaranteed', 'standard']],
+    ] as const) {
+      const world = full(mode);
+      // It has waited so long that no tier is before it.
+      world.submit(job(2, oneTask(8), { tier: 'spot', submittedMs: world.nowMs - 100 * 86_400_000 }));
+      world.submit(job(3, oneTask(8), { tier: 'spot', submittedMs: world.nowMs, project: 'other' }));
+      world.cycle();
+      expect(tiers(world, 3)).toEqual(expected);
+    }
+  });
+
+  test('another tier, where the first of its kind has a planned start and stops nobody', () => {
+    const world = full('conservative');
+    world.submit(job(2, oneTask(8), { tier: 'spot', submittedMs: world.nowMs - 100 * 86_400_000 }));
+    world.submit(job(3, oneTask(8), { tier: 'spot', submittedMs: world.nowMs }));
+    world.cycle();
+    expect(tiers(world, 3)).toEqual(['critical', 'guaranteed', 'standard']);
+  });
+
+  test('the end of a member, where as many of its array are out as may be', () => {
+    const world = new World(loadEngine, node('a'));
+    world.submit(job(1, oneTask(1), { array: { count: 3, parallel: 2 } }));
+    world.submit(job(2, oneTask(1)));
+    world.cycle();
+    const { verdict, ends } = world.engine.explain(jobId(1), world.nowMs)!;
+    expect(verdict).toMatchObject({ reasons: [{ code: 'parallel' }] });
+    expect(ends.runs.map((end) => end.job)).toEqual([`${jobId(1)}[0]`, `${jobId(1)}[1]`]);
   });
 });
 

@@ -6,6 +6,7 @@ import {
   hasIndex,
   type JobId,
   type NodeId,
+  noEnds,
   type OverCeiling,
   onlyVerdict,
   type PlannedJob,
@@ -23,7 +24,7 @@ import type { Fleet } from './fleet.ts';
 import { allOver, overAt } from './gates.ts';
 import { helpfulChanges } from './helpful-changes.ts';
 import { helpfulEnds } from './helpful-ends.ts';
-import { failureCount, held, placed, spent } from './jobs.ts';
+import { failureCount, held, placed, queued, spent } from './jobs.ts';
 import type { Placement } from './ledger.ts';
 import { behindReason, bringUp, ceilingReason, keptReason, overReason } from './make-plan.ts';
 import { Members } from './members.ts';
@@ -35,7 +36,7 @@ import type { Planned } from './reservations.ts';
 import type { Ask } from './resource-keys.ts';
 import { mightPreempt } from './rights.ts';
 import { roomReport } from './room-report.ts';
-import { Steps, walkTo } from './starts-now.ts';
+import { looksAlone, Steps, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
 import { supposeTrying } from './suppose.ts';
 import { supposed } from './supposed-job.ts';
@@ -49,12 +50,27 @@ export function explain(state: State, id: JobId, nowMs: number): Explanation | n
   const verdict = verdictOf(state, id, nowMs);
   if (verdict === null) return null;
   const job = slotToExplain(state, id)!;
-  if (!state.queue.stands(job)) return onlyVerdict(verdict);
   // What would start a member behind others of its array starts those first: ask about them.
   const { count, member } = laterMember(state, job, id);
+  if (!state.queue.stands(job))
+    return { ...onlyVerdict(verdict), ...(member === undefined && endsOfArray(state, job)) };
   if (member === undefined) return whole(state, job, verdict);
   const ahead = aheadOf(state, job);
   return { ...onlyVerdict(verdict), ahead: { ...ahead, count: ahead.count + count } };
+}
+
+/** Of a job that waits because enough members of its array are out: whose end lets it start. */
+function endsOfArray(state: State, job: number): Pick<Explanation, 'ends' | 'complete'> {
+  const { jobs } = state;
+  const pool = jobs.poolOf(job);
+  const isOut = jobs.state[job] !== queued || state.claims.byJob.has(jobs.ids[job]!);
+  if (!pool || !isFull(pool) || isOut || jobs.notBeforeMs[job]! > state.clockMs)
+    return { ends: noEnds, complete: true };
+  const putBack = supposeTrying(state);
+  const tried = new Steps(endSteps);
+  const ends = helpfulEnds(state, job, tried);
+  putBack();
+  return { ends, complete: !tried.ranOut };
 }
 
 function whole(state: State, job: number, verdict: Verdict): Explanation {
@@ -91,13 +107,13 @@ export function verdictOf(state: State, id: JobId, nowMs: number): Verdict | nul
   if (jobs.state[job] === held) return { kind: 'waits', reasons: [{ code: 'held', by: heldBy(state, job) }] };
   const claim = state.claims.byJob.get(jobs.ids[job]!);
   if (claim) return claimVerdict(state, claim);
+  bringUp(state, nowMs);
   const pool = jobs.poolOf(job);
   if (pool && isFull(pool))
     return {
       kind: 'waits',
       reasons: [{ code: 'parallel', running: pool.out, parallel: pool.size.parallel! }],
     };
-  bringUp(state, nowMs);
   return state.queue.stands(job) ? whyWaits(state, job, id) : notBefore(state, job);
 }
 
@@ -169,8 +185,7 @@ function whyWaits(state: State, job: number, id: JobId): Verdict {
   }
   if (over.length > 0) return together(over, fits ? null : whyNot(fleets, shape).verdict);
   if (!fits && !mayPreempt) return withStart(state, job, whyNot(fleets, shape).verdict);
-  // Everybody else has looked in vain already.
-  if (shape.blocked !== null && queue.open.size === 0) {
+  if (looksAlone(state, job)) {
     const { victims, nearEnd } = new Preemptions(state, state.clockMs, new Members(state.jobs)).alone(job);
     if (victims > 0) return preempting(victims, victims);
     return withStart(state, job, withNearEnd(whyNot(fleets, shape).verdict, nearEnd));

@@ -15,6 +15,7 @@ import type { Fleet } from './fleet.ts';
 import { type ClassFit, tasksIn } from './match.ts';
 import { amountRoom, deviceRoom, isClosed } from './node-room.ts';
 import { compareText } from './order.ts';
+import { isFull } from './pool.ts';
 import { isGreedy, type Shape } from './shape.ts';
 import { type Steps, startsNow } from './starts-now.ts';
 import type { State } from './state.ts';
@@ -61,8 +62,11 @@ export function helpfulEnds(state: State, job: number, steps: Steps): Ends {
 
 /** Says of a run that its end could help; what it refuses could not. */
 function helps(state: State, job: number): (run: number) => boolean {
-  const { fleets, queue, table } = state;
+  const { fleets, queue, jobs, table } = state;
   const { live } = fleets;
+  // Where as many members of its array are out as may be, one of those must come back.
+  const pool = jobs.poolOf(job);
+  if (pool && isFull(pool)) return (run) => jobs.poolOf(table.job[run]!) === pool;
   const { shape } = queue.entryOf(job).lane;
   const needs = shape.blocked === null && fitsNow(fleets, shape) ? 0 : 1;
   const lacks = Math.max(needs, tasksLacking(state, job));
@@ -81,12 +85,14 @@ function helps(state: State, job: number): (run: number) => boolean {
 }
 
 /** For how many tasks there is no room now, of the job and of those of its own entry: they ask the same and are served first. */
-function tasksLacking({ fleets, queue }: State, job: number): number {
+function tasksLacking({ fleets, queue, jobs }: State, job: number): number {
   const entry = queue.entryOf(job);
   const { shape } = entry.lane;
   if (isGreedy(shape) || shape.combinations.length > 1) return 0;
-  const before = queue.isStarved(job) ? 0 : entry.jobs.rank(job);
-  const wanted = (before + 1) * taskCount(shape.demand);
+  let before = queue.isStarved(job) ? 0 : entry.jobs.rank(job);
+  // Members of an array may have to step aside for others of it.
+  for (const { size, again } of jobs.pools.values()) if (size.parallel !== null) before -= again.size + 1;
+  const wanted = (Math.max(0, before) + 1) * taskCount(shape.demand);
   return wanted - freeRoom(fleets.live, shape, wanted);
 }
 

@@ -112,9 +112,7 @@ export function preemptsNow(state: State, job: number, steps: Steps): Started | 
 function preemptsFromLane(state: State, job: number, steps: Steps): Started | null {
   const { queue } = state;
   const { lane } = queue.entryOf(job);
-  // Everybody else has looked in vain already; in its own lane the first speaks for all.
-  if (lane.shape.blocked !== null && queue.open.size === 0) {
-    if (queue.firstOf(lane) !== job) return null;
+  if (looksAlone(state, job)) {
     const { victims } = new Preemptions(state, state.clockMs, new Members(state.jobs)).alone(job);
     return victims > 0 ? { victims } : null;
   }
@@ -127,6 +125,16 @@ function preemptsFromLane(state: State, job: number, steps: Steps): Started | nu
   });
   if (!open) queue.open.delete(lane.shape);
   return started;
+}
+
+/**
+ * Everybody else has looked in vain already, and nobody before it is in its way: it is the first of its lane, and others may be
+ * passed.
+ */
+export function looksAlone({ queue, policy }: State, job: number): boolean {
+  const { lane } = queue.entryOf(job);
+  if (lane.shape.blocked === null || queue.open.size > 0) return false;
+  return policy.backfill.mode !== 'strict' && queue.firstOf(lane) === job;
 }
 
 function inLine({ queue }: State): number {
