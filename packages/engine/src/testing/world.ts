@@ -184,7 +184,7 @@ export class World {
     this.tell({ kind: 'job.released', job: id, version, by: 'bob', sinceMs });
   }
 
-  /** Cancels a job that has not started, or an array; members that run go on to their end. */
+  /** Cancels a job that has not started, or an array; members that run are told to stop. */
   cancel(id: JobId): void {
     const array = this.arrays.get(id);
     if (!array) {
@@ -196,7 +196,9 @@ export class World {
     this.tell({ kind: 'job.stopping', job: id, version, by: 'bob' });
     this.#drop(id, [0, array.array.count - 1]);
     for (const member of this.#membersOf(id)) {
-      if (this.jobs.get(member)!.state.state !== 'queued') continue;
+      const { state: row } = this.jobs.get(member)!;
+      if ('run' in row) this.stop(row.run, member, null);
+      if (row.state !== 'queued') continue;
       this.#unclaim(member, { code: 'cancelled', message: '' });
       this.#end(member);
     }
