@@ -305,8 +305,10 @@ export class Attempt {
       this.#foundAt = fleet.begin(slot);
       this.#take(group, slot, fit, tasks);
       left -= tasks;
-      // Nodes without a free port were out for rank 0 only.
+      // Nodes without a free port were out for rank 0 only. And where domains have countable resources, tasks may have taken
+      // less of them than they could have, so that the node holds more.
       if (needsPort) i = -1;
+      else if (fit.needs.length > 0) i--;
     }
     return wanted - left;
   }

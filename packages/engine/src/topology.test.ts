@@ -255,6 +255,19 @@ describe('power of a rack', () => {
     }
   });
 
+  test('that tasks did not take of a node is for more of them there, where the first nodes are filled first', () => {
+    const backfill = { mode: 'conservative', depth: 4 } as const;
+    const world = worldOf([node('a', { devices: devices(1) }), mixed], { ...limited, backfill });
+    world.submit(job(1, demand(group([gpus(1)], { tasks: 5 }))));
+    expect(starts(world.cycle())[0]?.tasks.map((task) => task.node.slice(5))).toEqual([
+      'a',
+      'b',
+      'b',
+      'b',
+      'b',
+    ]);
+  });
+
   test('that a rack is not certain to have is told to be lacking where one rack is required', () => {
     const world = worldOf([mixed], limited);
     world.submit(job(1, demand(gang(2), { topology: { level: 'rack', mode: 'required' } })));
