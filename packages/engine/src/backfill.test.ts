@@ -172,6 +172,25 @@ describe('other modes', () => {
     expect(cycle(world)).toEqual([within.job]);
   });
 
+  test('strict: who starves stands before the job that nobody may pass, and takes what it has a right to', () => {
+    const world = worldWith({ mode: 'strict', depth: 1 }, 'a');
+    const base = policyWith({ mode: 'strict', depth: 1 });
+    const standard = { ...base.tiers[0]!, minRunMs: 0, starvesAfterMs: 100 };
+    const tiers = [standard, { ...standard, name: 'critical', rank: 2, starvesAfterMs: null }];
+    const rest = { ceiling: {}, userCeiling: {}, weightMilli: 1000, preemptWithin: 'never' } as const;
+    const quotas: Quota[] = [{ project: 'q', guaranteed: { gpu: 4000 }, ...rest }];
+    world.setPolicy({ ...base, tiers, quotas });
+    const { nowMs: submittedMs } = world;
+    world.submit(job(++next, oneTask(8), { project: 'p', submittedMs }));
+    cycle(world);
+    world.submit(job(++next, oneTask(8), { project: 'p', tier: 'critical', submittedMs }));
+    const entitled = job(++next, oneTask(4), { project: 'q', submittedMs });
+    world.submit(entitled);
+    expect(world.cycle().units).toEqual([]);
+    world.nowMs += 100;
+    expect(world.cycle().units).toMatchObject([{ kind: 'preempt', job: entitled.job }]);
+  });
+
   test('skip: everything that fits starts', () => {
     const world = worldWith({ mode: 'skip', depth: 1 }, 'a');
     submit(world, oneTask(4), 10 * minute);

@@ -55,6 +55,7 @@ export function decide(state: State, nowMs: number): Plan {
   state.vain.until(pass.preemptions.againMs);
   for (const entry of pass.preemptions.wanting) state.wanting.add(entry);
   state.claiming = pass.preemptions.claims.length > 0;
+  if (looked) noteUnserved(state, pass);
   const judged = judge(state, pass);
   gateOver(state, pass, judged);
   const plan = {
@@ -103,6 +104,7 @@ export function bringUp(state: State, nowMs: number): void {
     state.againMs = never;
     state.claiming = false;
   }
+  if (moved) lookForUnserved(state);
   // Greedy shapes may happen to be helped by less room elsewhere, and what a job uses may follow from the node it gets: such
   // shapes are tried whenever anything is. Where domains have countable resources every shape is greedy, because a task may
   // take more of them on one node than on another.
@@ -116,6 +118,30 @@ export function bringUp(state: State, nowMs: number): void {
   queue.mix.moved = false;
   eased.clear();
   freed.clear();
+}
+
+/**
+ * Nobody may have passed another, or the first of a lane that found nobody spoke for it: with another order they may get
+ * the victims that there are.
+ */
+function noteUnserved({ queue, unserved }: State, { wants, preemptions }: Pass): void {
+  unserved.clear();
+  if (wants.size === 0) return;
+  const served = new Set(preemptions.claims.map(({ job }) => queue.entryOf(job).lane));
+  for (const lanes of wants.values())
+    for (const lane of lanes)
+      if (!served.has(lane)) for (const { id } of queue.waitingIn(lane)) unserved.add(id);
+}
+
+function lookForUnserved({ queue, unserved, wanting }: State): void {
+  for (const id of unserved) {
+    const entry = queue.entries[id];
+    wanting.delete(id);
+    if (!entry || entry.lane.waiting === 0) continue;
+    if (entry.lane.gated !== null) queue.letOut(entry.lane);
+    queue.reopen(entry.lane.shape);
+  }
+  unserved.clear();
 }
 
 /** Lanes behind ceilings of projects that might be eased by victims look for them again. */

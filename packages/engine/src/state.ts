@@ -46,6 +46,8 @@ export interface State {
   againMs: number;
   /** Set when the last plan stopped runs for somebody: should that not be committed, others look for them. */
   claiming: boolean;
+  /** Ids of entries of lanes for which there were victims in the last plan, and that got none: who is first may be another. */
+  readonly unserved: Set<number>;
   readonly vain: VainSearches;
   readonly ends: RunEnds;
   readonly ready: ReadyShapes;
@@ -91,6 +93,7 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     wanting: new Set(),
     againMs: never,
     claiming: false,
+    unserved: new Set(),
     vain: new VainSearches(),
     ends: new RunEnds(),
     ready: new ReadyShapes(),
@@ -124,6 +127,7 @@ export function copyState(state: State): State {
     table: state.table.copy(),
     claims: state.claims.copy(),
     wanting: new Set(state.wanting),
+    unserved: new Set(state.unserved),
     vain: new VainSearches(),
     ends: state.ends.copy(),
     ready: new ReadyShapes(),
@@ -149,6 +153,7 @@ export function forget(state: State): void {
   state.wanting.clear();
   state.againMs = never;
   state.claiming = false;
+  state.unserved.clear();
   state.vain.clear();
   state.lookedAt = -1;
   state.keeps = false;
