@@ -2,7 +2,8 @@
 // stay within the ceiling; likewise for its user inside each project. Asked before placing with what is sure to be used,
 // and after placing with what the chosen nodes make of it.
 import type { OverCeiling } from '@muster/model';
-import { none, type Project, type Projects } from './projects.ts';
+import { none } from './project-amounts.ts';
+import type { Project, Projects } from './projects.ts';
 import type { Ask } from './resource-keys.ts';
 
 /** The first project whose ceiling would be exceeded, from the job's own upwards; null when there is none. */
@@ -12,18 +13,13 @@ export function overAt(project: Project, user: string, ask: Ask): Project | null
   return null;
 }
 
-function exceeds(at: Project, user: string, { keys, amounts }: Ask): boolean {
-  const { limitList } = at;
-  for (let i = 0; i < limitList.length; i += 3) {
-    const key = limitList[i]!;
-    let j = 0;
-    while (j < keys.length && keys[j] !== key) j++;
-    if (j === keys.length) continue;
-    const amount = amounts[j]!;
-    const ceiling = limitList[i + 1]!;
-    if (ceiling !== none && (at.use[key] ?? 0) + amount > ceiling) return true;
-    const own = limitList[i + 2]!;
-    if (own !== none && (at.userUse?.get(user)?.[key] ?? 0) + amount > own) return true;
+function exceeds({ amounts: all, row, userUse }: Project, user: string, { keys, amounts }: Ask): boolean {
+  const { use, ceiling, userCeiling } = all;
+  for (let i = 0; i < keys.length; i++) {
+    const at = row + keys[i]!;
+    if (ceiling[at] !== none && use[at]! + amounts[i]! > ceiling[at]!) return true;
+    if (userCeiling[at] === none) continue;
+    if ((userUse?.get(user)?.[keys[i]!] ?? 0) + amounts[i]! > userCeiling[at]!) return true;
   }
   return false;
 }
@@ -51,8 +47,8 @@ export type Gone = (at: Project, key: number) => number;
 /** Keys of which the project's ceiling would be exceeded. */
 function keysOver(at: Project, { keys, amounts }: Ask, gone: Gone): number[] {
   return keys.filter((key, i) => {
-    const ceiling = at.ceiling[key] ?? none;
-    return ceiling !== none && (at.use[key] ?? 0) - gone(at, key) + amounts[i]! > ceiling;
+    const ceiling = at.ceiling(key);
+    return ceiling !== none && at.use(key) - gone(at, key) + amounts[i]! > ceiling;
   });
 }
 
@@ -61,7 +57,7 @@ export function isUserOver(project: Project, user: string, { keys, amounts }: As
   for (let at: Project | null = project; at !== null; at = at.parent) {
     const use = at.userUse?.get(user);
     const over = keys.some((key, i) => {
-      const own = at!.userCeiling[key] ?? none;
+      const own = at!.userCeiling(key);
       return own !== none && (use?.[key] ?? 0) + amounts[i]! > own;
     });
     if (over) return true;
@@ -101,8 +97,8 @@ export function allOver({ keys: names }: Projects, project: Project, user: strin
         const code = 'over-ceiling';
         found.push({ code, project: at.path, user: who, key: names.texts[key]!, ceiling, use, asks });
       };
-      add(null, at.ceiling[key] ?? none, at.use[key] ?? 0);
-      add(user, at.userCeiling[key] ?? none, userUse?.[key] ?? 0);
+      add(null, at.ceiling(key), at.use(key));
+      add(user, at.userCeiling(key), userUse?.[key] ?? 0);
     }
   }
   return found;

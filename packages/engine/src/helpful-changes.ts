@@ -2,7 +2,8 @@
 import type { Change, OverCeiling } from '@muster/model';
 import { type Candidate, type Ladder, laddersOf } from './demand-changes.ts';
 import { allOver, allOverAny } from './gates.ts';
-import { none, type Project } from './projects.ts';
+import { none } from './project-amounts.ts';
+import type { Project } from './projects.ts';
 import { preemptsNow, type Started, type Steps, startsNow, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
 import { type CeilingAt, supposeCeiling } from './suppose.ts';
@@ -118,8 +119,8 @@ function ceilingsAbove({ projects }: State, from: Project, user: string): OverCe
         if (ceiling === none) return;
         found.push({ code: 'over-ceiling', project: at!.path, user: who, key: text, ceiling, use, asks: 0 });
       };
-      add(null, at.ceiling[key] ?? none, at.use[key] ?? 0);
-      add(user, at.userCeiling[key] ?? none, at.userUse?.get(user)?.[key] ?? 0);
+      add(null, at.ceiling(key), at.use(key));
+      add(user, at.userCeiling(key), at.userUse?.get(user)?.[key] ?? 0);
     }
   }
   return found;
@@ -166,6 +167,6 @@ function tryCeiling(
 }
 
 function useAt({ projects }: State, project: Project, user: string | null, key: string): number {
-  const use = user === null ? project.use : (project.userUse?.get(user) ?? []);
-  return use[projects.keys.id(key)] ?? 0;
+  const id = projects.keys.id(key);
+  return user === null ? project.use(id) : (project.userUse?.get(user)?.[id] ?? 0);
 }

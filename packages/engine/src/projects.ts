@@ -18,10 +18,8 @@ import {
   tickSeconds,
 } from '@muster/model';
 import { compareText } from './order.ts';
+import { none, ProjectAmounts } from './project-amounts.ts';
 import { type Ask, ResourceKeys } from './resource-keys.ts';
-
-/** No guarantee, or no ceiling. */
-export const none = -1;
 
 export class Project {
   readonly id: number;
@@ -30,23 +28,7 @@ export class Project {
   readonly children: Project[] = [];
   weightMilli = 1000;
   quota: Quota | null = null;
-  /** By key: of the whole subtree, and of the project's own runs. */
-  readonly use: number[] = [];
-  readonly ownUse: number[] = [];
-  /** Of its own jobs' claims, which count as use but not in the past. */
-  readonly ownKept: number[] = [];
-  /** Of use, what belongs to runs that are being stopped. */
-  readonly leaving: number[] = [];
-  /** Past use at the start of the present tick, likewise. */
-  readonly past: number[] = [];
-  readonly ownPast: number[] = [];
-  /** By key; `none` where there is none. */
-  readonly guaranteed: number[] = [];
-  readonly ceiling: number[] = [];
-  readonly userCeiling: number[] = [];
   limits = false;
-  /** The same, of keys that have one: key, ceiling, ceiling of each user, and so on; read for every job that is considered. */
-  readonly limitList: number[] = [];
   /** Its place among the children of its parent, by path; see `Projects.numberChildren`. */
   order = -1;
   /** How many children have such a number. */
@@ -55,11 +37,51 @@ export class Project {
   userUse: Map<string, number[]> | null = null;
   /** Past use of its own runs, by key. */
   readonly pasts = new Map<number, PastUse>();
+  readonly amounts: ProjectAmounts;
 
-  constructor(id: number, path: string, parent: Project | null) {
+  constructor(id: number, path: string, parent: Project | null, amounts: ProjectAmounts) {
     this.id = id;
     this.path = path;
     this.parent = parent;
+    this.amounts = amounts;
+  }
+
+  /** Where its row begins in every column of `amounts`. */
+  get row(): number {
+    return this.id * this.amounts.width;
+  }
+
+  use(key: number): number {
+    return this.amounts.use[this.row + key]!;
+  }
+
+  ownUse(key: number): number {
+    return this.amounts.ownUse[this.row + key]!;
+  }
+
+  ownKept(key: number): number {
+    return this.amounts.ownKept[this.row + key]!;
+  }
+
+  leaving(key: number): number {
+    return this.amounts.leaving[this.row + key]!;
+  }
+
+  past(key: number): number {
+    return this.amounts.past[this.row + key]!;
+  }
+
+  /** `none` where there is none. */
+  guaranteed(key: number): number {
+    return this.amounts.guaranteed[this.row + key]!;
+  }
+
+  ceiling(key: number): number {
+    return this.amounts.ceiling[this.row + key]!;
+  }
+
+  userCeiling(key: number): number {
+    return this.amounts.userCeiling[this.row + key]!;
   }
 
   /** The guarantee as the policy says it, in today's capacity. */
@@ -68,14 +90,20 @@ export class Project {
   }
 }
 
+/** Keys that shares count and of which there is healthy capacity, and how much of each. */
+export interface Counted {
+  readonly keys: Int32Array;
+  readonly healthy: Float64Array;
+}
+
 export class Projects {
   readonly keys: ResourceKeys;
+  readonly amounts = new ProjectAmounts();
   readonly all: Project[] = [];
   readonly root: Project;
   /** Sum over nodes that are ready and not draining, by key. */
   readonly healthy: number[] = [];
-  /** Keys that shares count and of which there is healthy capacity; null before they are looked for. */
-  #counted: readonly number[] | null = null;
+  #counted: Counted | null = null;
   /** Moves when the healthy capacity or the policy changed what anybody may use. */
   stale = true;
   readonly #byPath = new Map<string, Project>();
@@ -85,6 +113,7 @@ export class Projects {
   constructor(halfLifeMs: number, keys: ResourceKeys) {
     this.keys = keys;
     this.#halfLifeMs = halfLifeMs;
+    keys.whenMore((count) => this.amounts.fit(count));
     this.root = this.#add('', null);
   }
 
@@ -109,11 +138,16 @@ export class Projects {
     return this.#byPath.get(path) ?? null;
   }
 
-  get counted(): readonly number[] {
-    this.#counted ??= this.keys.texts.flatMap((_, key) =>
+  get counted(): Counted {
+    this.#counted ??= this.#count();
+    return this.#counted;
+  }
+
+  #count(): Counted {
+    const keys = this.keys.texts.flatMap((_, key) =>
       this.keys.shared[key] && (this.healthy[key] ?? 0) > 0 ? [key] : [],
     );
-    return this.#counted;
+    return { keys: Int32Array.from(keys), healthy: Float64Array.from(keys, (key) => this.healthy[key]!) };
   }
 
   /** Gives the children of a project numbers in the order of their paths, once for as long as none is added. */
@@ -137,41 +171,36 @@ export class Projects {
 
   /** Adds so many times to what the project and all above it use, or takes it away (below 0); a plan does so too, and undoes it. */
   take(project: Project, user: string, ask: Ask, times: number): void {
-    addUse(project.ownUse, ask, times);
-    for (let at: Project | null = project; at !== null; at = at.parent) {
-      addUse(at.use, ask, times);
-      if (at.userUse !== null) addTo(at.userUse, user, ask, times);
-    }
+    addUse(this.amounts.ownUse, project.row, ask, times);
+    this.#addAbove(project, user, ask, times);
   }
 
   /** A claim counts as use for everybody who asks what may be used, and never becomes past use. */
   keep(project: Project, user: string, ask: Ask, sign: 1 | -1): void {
-    addUse(project.ownKept, ask, sign);
+    addUse(this.amounts.ownKept, project.row, ask, sign);
+    this.#addAbove(project, user, ask, sign);
+  }
+
+  #addAbove(project: Project, user: string, ask: Ask, times: number): void {
+    const { use } = this.amounts;
     for (let at: Project | null = project; at !== null; at = at.parent) {
-      addUse(at.use, ask, sign);
-      if (at.userUse !== null) addTo(at.userUse, user, ask, sign);
+      addUse(use, at.row, ask, times);
+      if (at.userUse !== null) addTo(at.userUse, user, ask, times);
     }
   }
 
   /** A run of the project is being stopped, or would be (1), or not (-1). */
   leave(project: Project, ask: Ask, sign: 1 | -1): void {
-    for (let i = 0; i < ask.keys.length; i++) {
-      const key = ask.keys[i]!;
-      for (let at: Project | null = project; at !== null; at = at.parent)
-        at.leaving[key] = (at.leaving[key] ?? 0) + sign * ask.amounts[i]!;
-    }
+    for (let at: Project | null = project; at !== null; at = at.parent)
+      addUse(this.amounts.leaving, at.row, ask, sign);
   }
 
   /** A run was planned or ended at this time: what stood until now becomes past. Called before `take`. */
   remember(project: Project, ask: Ask, atMs: number): void {
     for (const key of ask.keys) {
       if (!this.keys.shared[key]) continue;
-      const past = advancePast(
-        project.pasts.get(key) ?? noPast,
-        project.ownUse[key] ?? 0,
-        atMs,
-        this.#halfLifeMs,
-      );
+      const before = project.pasts.get(key) ?? noPast;
+      const past = advancePast(before, project.ownUse(key), atMs, this.#halfLifeMs);
       project.pasts.set(key, past);
       // Within the present tick the past stands still; news of another one moves it.
       if (Math.floor(past.asOfS / tickSeconds(this.#halfLifeMs)) !== this.#tick) this.#tick = -1;
@@ -183,16 +212,14 @@ export class Projects {
     const tick = Math.floor(Math.floor(nowMs / 1000) / tickSeconds(this.#halfLifeMs));
     if (tick === this.#tick) return false;
     this.#tick = tick;
-    for (const project of this.all) {
-      project.past.fill(0);
-      project.ownPast.fill(0);
-    }
+    const { past: all, ownPast } = this.amounts;
+    all.fill(0);
+    ownPast.fill(0);
     for (const project of this.all) {
       for (const [key, past] of project.pasts) {
-        const amount = pastAt(past, project.ownUse[key] ?? 0, nowMs, this.#halfLifeMs);
-        project.ownPast[key] = amount;
-        for (let at: Project | null = project; at !== null; at = at.parent)
-          at.past[key] = (at.past[key] ?? 0) + amount;
+        const amount = pastAt(past, project.ownUse(key), nowMs, this.#halfLifeMs);
+        ownPast[project.row + key] = amount;
+        for (let at: Project | null = project; at !== null; at = at.parent) all[at.row + key]! += amount;
       }
     }
     return true;
@@ -209,22 +236,21 @@ export class Projects {
     if (!this.stale) return false;
     this.stale = false;
     let moved = false;
-    for (const project of this.all) project.limitList.length = 0;
+    const { ceiling, userCeiling, guaranteed } = this.amounts;
     for (let key = 0; key < this.keys.texts.length; key++) {
       const text = this.keys.texts[key]!;
       const healthy = this.healthy[key] ?? 0;
       for (const project of this.all) {
-        const ceiling = amountOf(project.quota?.ceiling, text, healthy);
-        const userCeiling = amountOf(project.quota?.userCeiling, text, healthy);
-        moved ||= (project.ceiling[key] ?? none) !== ceiling;
-        moved ||= (project.userCeiling[key] ?? none) !== userCeiling;
-        if (ceiling !== none || userCeiling !== none) project.limitList.push(key, ceiling, userCeiling);
-        project.ceiling[key] = ceiling;
-        project.userCeiling[key] = userCeiling;
+        const at = project.row + key;
+        const most = amountOf(project.quota?.ceiling, text, healthy);
+        const userMost = amountOf(project.quota?.userCeiling, text, healthy);
+        moved ||= ceiling[at] !== most || userCeiling[at] !== userMost;
+        ceiling[at] = most;
+        userCeiling[at] = userMost;
       }
       // Children after parents, so that from the last to the first every child comes before its parent.
       for (let i = this.all.length - 1; i >= 0; i--) this.#ownGuarantee(this.all[i]!, key, text, healthy);
-      this.root.guaranteed[key] = healthy;
+      guaranteed[this.root.row + key] = healthy;
       for (const project of this.all) scaleChildren(project, key);
     }
     return moved;
@@ -238,10 +264,11 @@ export class Projects {
 
   usage(): ProjectUsage[] {
     const rows: ProjectUsage[] = [];
-    for (const { path, pasts, ownUse } of this.all) {
+    for (const project of this.all) {
+      const { path, pasts } = project;
       if (pasts.size === 0) continue;
       const keys = [...pasts].map(
-        ([key, past]) => [this.keys.texts[key]!, { ...past, use: ownUse[key] ?? 0 }] as const,
+        ([key, past]) => [this.keys.texts[key]!, { ...past, use: project.ownUse(key) }] as const,
       );
       rows.push({ project: path, keys: Object.fromEntries(keys.sort(([a], [b]) => compareText(a, b))) });
     }
@@ -264,8 +291,6 @@ export class Projects {
     for (const from of this.all) {
       const to = other.at(from.path);
       invariant(to.id === from.id, 'a copy numbers projects alike');
-      for (const name of columns)
-        for (const [key, amount] of from[name].entries()) to[name][key] = amount ?? 0;
       for (const [key, past] of from.pasts) to.pasts.set(key, past);
       to.quota = from.quota;
       to.weightMilli = from.weightMilli;
@@ -273,13 +298,15 @@ export class Projects {
       to.userUse = from.userUse && new Map([...from.userUse].map(([user, use]) => [user, use.slice()]));
     }
     for (const [key, amount] of this.healthy.entries()) other.healthy[key] = amount ?? 0;
+    other.amounts.copyFrom(this.amounts);
     other.stale = this.stale;
     other.#tick = this.#tick;
     return other;
   }
 
   #add(path: string, parent: Project | null): Project {
-    const project = new Project(this.all.length, path, parent);
+    const project = new Project(this.all.length, path, parent, this.amounts);
+    this.amounts.addRow();
     this.all.push(project);
     this.#byPath.set(path, project);
     parent?.children.push(project);
@@ -305,12 +332,13 @@ export class Projects {
   /** What is written, cut to the ceiling; a project that says nothing has what its children have together. */
   #ownGuarantee(project: Project, key: number, text: string, healthy: number): void {
     const written = project.written(text, healthy);
-    const ceiling = project.ceiling[key]!;
+    const ceiling = project.ceiling(key);
     let amount = written;
     if (written === none)
       for (const child of project.children)
-        if (child.guaranteed[key] !== none) amount = Math.max(0, amount) + child.guaranteed[key]!;
-    project.guaranteed[key] = amount !== none && ceiling !== none ? Math.min(amount, ceiling) : amount;
+        if (child.guaranteed(key) !== none) amount = Math.max(0, amount) + child.guaranteed(key);
+    const cut = amount !== none && ceiling !== none ? Math.min(amount, ceiling) : amount;
+    this.amounts.guaranteed[project.row + key] = cut;
   }
 }
 
@@ -320,28 +348,17 @@ export function isWithin(project: Project, above: Project): boolean {
   return false;
 }
 
-const columns = [
-  'use',
-  'ownUse',
-  'past',
-  'ownPast',
-  'guaranteed',
-  'ceiling',
-  'userCeiling',
-  'ownKept',
-  'leaving',
-  'limitList',
-] as const;
-
 /** Where the guarantees of siblings add up to more than their parent's, all are scaled down in proportion. */
-function scaleChildren({ children, guaranteed }: Project, key: number): void {
+function scaleChildren(project: Project, key: number): void {
+  const { children, amounts } = project;
   let sum = 0;
-  for (const child of children) if (child.guaranteed[key] !== none) sum += child.guaranteed[key]!;
-  const limit = Math.max(0, guaranteed[key]!);
+  for (const child of children) if (child.guaranteed(key) !== none) sum += child.guaranteed(key);
+  const limit = Math.max(0, project.guaranteed(key));
   if (sum <= limit) return;
   for (const child of children) {
-    const amount = child.guaranteed[key]!;
-    if (amount !== none) child.guaranteed[key] = Number((BigInt(amount) * BigInt(limit)) / BigInt(sum));
+    const amount = child.guaranteed(key);
+    if (amount === none) continue;
+    amounts.guaranteed[child.row + key] = Number((BigInt(amount) * BigInt(limit)) / BigInt(sum));
   }
 }
 
@@ -355,18 +372,15 @@ function hasAny(amounts: Amounts): boolean {
   return false;
 }
 
-function addUse(use: number[], { keys, amounts }: Ask, times: number): void {
-  for (let i = 0; i < keys.length; i++) {
-    const key = keys[i]!;
-    use[key] = (use[key] ?? 0) + times * amounts[i]!;
-  }
+function addUse(use: Float64Array, row: number, { keys, amounts }: Ask, times: number): void {
+  for (let i = 0; i < keys.length; i++) use[row + keys[i]!]! += times * amounts[i]!;
 }
 
-function addTo(userUse: Map<string, number[]>, user: string, ask: Ask, times: number): void {
+function addTo(userUse: Map<string, number[]>, user: string, { keys, amounts }: Ask, times: number): void {
   let use = userUse.get(user);
   if (!use) {
     use = [];
     userUse.set(user, use);
   }
-  addUse(use, ask, times);
+  for (let i = 0; i < keys.length; i++) use[keys[i]!] = (use[keys[i]!] ?? 0) + times * amounts[i]!;
 }

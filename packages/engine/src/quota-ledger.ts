@@ -4,7 +4,8 @@
 import type { Ledger, LedgerLine, LedgerProject, Loan, UserLine } from '@muster/model';
 import { bringUp } from './make-plan.ts';
 import { compareText } from './order.ts';
-import { none, type Project, type Projects } from './projects.ts';
+import { none } from './project-amounts.ts';
+import type { Project, Projects } from './projects.ts';
 import { shareOf } from './shares.ts';
 import { runUses, type State } from './state.ts';
 
@@ -50,10 +51,10 @@ function keyLine(
   const text = keys.texts[key]!;
   const { quota } = project;
   const written = project.written(text, healthy[key] ?? 0);
-  const guaranteed = orNull(project.guaranteed[key]);
-  const ceiling = orNull(project.ceiling[key]);
-  const use = project.use[key] ?? 0;
-  const past = keys.shared[key] ? (project.past[key] ?? 0) : null;
+  const guaranteed = orNull(project.guaranteed(key));
+  const ceiling = orNull(project.ceiling(key));
+  const use = project.use(key);
+  const past = keys.shared[key] ? project.past(key) : null;
   const said =
     quota !== null && [quota.guaranteed, quota.ceiling, quota.userCeiling].some((each) => text in each);
   if (!said && guaranteed === null && use === 0 && !past) return [];
@@ -73,8 +74,8 @@ function keyLine(
   ];
 }
 
-function orNull(amount: number | undefined): number | null {
-  return amount === undefined || amount === none ? null : amount;
+function orNull(amount: number): number | null {
+  return amount === none ? null : amount;
 }
 
 function allLoans(projects: Projects): Loan[] {
@@ -89,13 +90,13 @@ function allLoans(projects: Projects): Loan[] {
 function loansBelow(parent: Project, key: number, text: string): Loan[] {
   const sides = parent.children.map((child) => ({
     path: child.path,
-    guaranteed: Math.max(0, child.guaranteed[key] ?? 0),
-    use: child.use[key] ?? 0,
+    guaranteed: Math.max(0, child.guaranteed(key)),
+    use: child.use(key),
   }));
   if (sides.length === 0) return [];
-  const own = parent.ownUse[key] ?? 0;
+  const own = parent.ownUse(key);
   if (own > 0) sides.push({ path: parent.path, guaranteed: 0, use: own });
-  const has = Math.max(parent.guaranteed[key] ?? 0, parent.use[key] ?? 0);
+  const has = Math.max(parent.guaranteed(key), parent.use(key));
   const free = Math.max(0, has - sides.reduce((sum, side) => sum + side.guaranteed, 0));
   const lenders = sides
     .map(({ path, guaranteed, use }) => ({ path: path as string | null, left: guaranteed - use }))
@@ -136,7 +137,7 @@ function userLines(state: State): UserLine[] {
       user,
       key: keys.texts[key]!,
       use,
-      ceiling: orNull(project.userCeiling[key]),
+      ceiling: orNull(project.userCeiling(key)),
     }))
     .sort(
       (a, b) => compareText(a.project, b.project) || compareText(a.user, b.user) || compareText(a.key, b.key),

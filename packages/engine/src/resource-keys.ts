@@ -21,6 +21,7 @@ export class ResourceKeys {
   /** Whether shares count the key: models do not, being in their kind already. */
   readonly shared: boolean[] = [];
   readonly #ids = new Map<string, number>();
+  #whenMore: (count: number) => void = () => {};
   /** Position of each key among all texts. */
   #order: number[] = [];
   readonly #byClass = new WeakMap<NodeClass, readonly (readonly [number, number])[]>();
@@ -47,7 +48,14 @@ export class ResourceKeys {
     this.#sums.push(0);
     const sorted = [...this.texts].sort();
     this.#order = this.texts.map((each) => sorted.indexOf(each));
+    this.#whenMore(this.texts.length);
     return id;
+  }
+
+  /** Says how many keys there are, now and whenever one is added: tables by key have to be as wide. */
+  whenMore(tell: (count: number) => void): void {
+    this.#whenMore = tell;
+    tell(this.texts.length);
   }
 
   ask(uses: Uses): Ask {

@@ -6,7 +6,8 @@
 // taken. `reach` writes these down as a text. Jobs of one demand and reach have the same right to every run, so that one search
 // serves them all; and with an empty reach there is no right to any run, so that nobody need be looked at.
 import { type Right, type Tier, tierNamed } from '@muster/model';
-import { none, type Project } from './projects.ts';
+import { none } from './project-amounts.ts';
+import type { Project } from './projects.ts';
 import type { Entry, Lane } from './queue.ts';
 import { type Ask, noAsk } from './resource-keys.ts';
 import type { RunGroup } from './run-table.ts';
@@ -114,7 +115,7 @@ export class QuotaRights implements Rights {
     const { table, policy } = this.#state;
     for (let at: Project = project; at.parent !== null; at = at.parent) {
       if (!staysWithinNow(at, shape.ask)) continue;
-      const keys = shape.ask.keys.filter((key) => (at.guaranteed[key] ?? none) !== none);
+      const keys = shape.ask.keys.filter((key) => at.guaranteed(key) !== none);
       for (const group of table.groupsOf[at.parent.id] ?? []) found.add(group);
       for (const child of at.parent.children) {
         if (child === at) continue;
@@ -181,7 +182,7 @@ export class QuotaRights implements Rights {
     if (!this.#follows) return;
     for (let at: Project | null = project; at !== null && at.parent !== null; at = at.parent)
       for (let i = 0; i < keys.length; i++) {
-        const guaranteed = Math.max(0, at.guaranteed[keys[i]!] ?? none);
+        const guaranteed = Math.max(0, at.guaranteed(keys[i]!));
         const after = useNow(at, keys[i]!);
         if (after > guaranteed && after - amounts[i]! <= guaranteed) this.#moved();
       }
@@ -238,7 +239,7 @@ export class QuotaRights implements Rights {
       let from = '';
       let keys = '';
       for (const key of ask.keys) {
-        if ((at.guaranteed[key] ?? none) === none) continue;
+        if (at.guaranteed(key) === none) continue;
         keys += `,${key}`;
         from += this.#borrowers.of(beside, key);
       }
@@ -256,7 +257,7 @@ export class QuotaRights implements Rights {
     const { keys } = this.usesOf(run);
     let any = false;
     for (const key of keys) {
-      const guaranteed = fork.other.guaranteed[key] ?? none;
+      const guaranteed = fork.other.guaranteed(key);
       if (guaranteed === none) continue;
       if (useNow(fork.other, key) > guaranteed) return false;
       any = true;
@@ -270,7 +271,7 @@ export class QuotaRights implements Rights {
     const used = this.usesOf(run).keys;
     let shared = false;
     for (const key of ask.keys) {
-      if ((own.guaranteed[key] ?? none) === none || !used.includes(key)) continue;
+      if (own.guaranteed(key) === none || !used.includes(key)) continue;
       shared = true;
       if (tier?.guaranteed && borrows(other, key)) return true;
     }
@@ -282,7 +283,7 @@ export class QuotaRights implements Rights {
     for (let at: Project | null = project; at !== null && at.parent !== null; at = at.parent) {
       for (let i = 0; i < gone.keys.length; i++) {
         const key = gone.keys[i]!;
-        const guaranteed = Math.max(0, at.guaranteed[key] ?? none);
+        const guaranteed = Math.max(0, at.guaranteed(key));
         const before = useNow(at, key);
         const after = before - gone.amounts[i]!;
         if (before > guaranteed && after <= guaranteed) return true;
@@ -345,7 +346,7 @@ class Borrowers {
   of(project: Project, key: number): string {
     const known = this.#texts.get(project.id * 0x1_0000 + key);
     if (known !== undefined) return known;
-    let text = (project.ownUse[key] ?? 0) + (project.ownKept[key] ?? 0) > 0 ? `${key}=own` : '';
+    let text = project.ownUse(key) + project.ownKept(key) > 0 ? `${key}=own` : '';
     for (const child of project.children) if (borrows(child, key)) text += `${key}=${child.id};`;
     this.#texts.set(project.id * 0x1_0000 + key, text);
     return text;
@@ -390,18 +391,18 @@ function byTier(tier: Tier, other: Tier | null): boolean {
 
 /** Use without what is being stopped. */
 function useNow(project: Project, key: number): number {
-  return (project.use[key] ?? 0) - (project.leaving[key] ?? 0);
+  return project.use(key) - project.leaving(key);
 }
 
 /** Whether the project uses more of the key than is guaranteed to it; a common project's own jobs (null) always do. */
 function borrows(project: Project | null, key: number): boolean {
-  return project === null || useNow(project, key) > Math.max(0, project.guaranteed[key] ?? none);
+  return project === null || useNow(project, key) > Math.max(0, project.guaranteed(key));
 }
 
 function staysWithinNow(project: Project, { keys, amounts }: Ask): boolean {
   let any = false;
   for (let i = 0; i < keys.length; i++) {
-    const guaranteed = project.guaranteed[keys[i]!] ?? none;
+    const guaranteed = project.guaranteed(keys[i]!);
     if (guaranteed === none) continue;
     if (useNow(project, keys[i]!) + amounts[i]! > guaranteed) return false;
     any = true;

@@ -1,18 +1,21 @@
 // Weighted dominant share: the largest part that a project uses of any kind of resource, now and in the past, divided by
 // its weight. In millionths of the healthy capacity, whole numbers.
-import { none, type Project, type Projects } from './projects.ts';
+import { none } from './project-amounts.ts';
+import type { Project, Projects } from './projects.ts';
 import type { Ask } from './resource-keys.ts';
 
 /** Of the whole subtree, or of the project's own runs when they stand beside its children. */
-export function shareOf(projects: Projects, project: Project, own: boolean): number {
-  const { healthy, counted } = projects;
-  const use = own ? project.ownUse : project.use;
-  const past = own ? project.ownPast : project.past;
+export function shareOf({ counted, amounts }: Projects, project: Project, own: boolean): number {
+  const { keys, healthy } = counted;
+  const { ownKept } = amounts;
+  const use = own ? amounts.ownUse : amounts.use;
+  const past = own ? amounts.ownPast : amounts.past;
+  const { row } = project;
   let dominant = 0;
-  for (let i = 0; i < counted.length; i++) {
-    const key = counted[i]!;
-    const amount = (use[key] ?? 0) + (own ? (project.ownKept[key] ?? 0) : 0) + (past[key] ?? 0);
-    const share = millionths(amount, healthy[key]!);
+  for (let i = 0; i < keys.length; i++) {
+    const at = row + keys[i]!;
+    const amount = use[at]! + past[at]! + (own ? ownKept[at]! : 0);
+    const share = millionths(amount, healthy[i]!);
     if (share > dominant) dominant = share;
   }
   return own ? dominant : Math.floor((dominant * 1000) / project.weightMilli);
@@ -30,12 +33,13 @@ export function millionths(amount: number, capacity: number): number {
 }
 
 /** Whether the project stays within its guarantee with this: every key asked for that has one, and at least one has. */
-export function staysWithin(project: Project, { keys, amounts }: Ask): boolean {
+export function staysWithin({ amounts: all, row }: Project, { keys, amounts }: Ask): boolean {
+  const { guaranteed, use } = all;
   let any = false;
   for (let i = 0; i < keys.length; i++) {
-    const guaranteed = project.guaranteed[keys[i]!] ?? none;
-    if (guaranteed === none) continue;
-    if ((project.use[keys[i]!] ?? 0) + amounts[i]! > guaranteed) return false;
+    const at = row + keys[i]!;
+    if (guaranteed[at] === none) continue;
+    if (use[at]! + amounts[i]! > guaranteed[at]!) return false;
     any = true;
   }
   return any;

@@ -6,7 +6,8 @@ import type { Fleet } from './fleet.ts';
 import type { Holding } from './holding.ts';
 import type { Placement } from './ledger.ts';
 import { releasePort, takePort } from './ports.ts';
-import { none, type Project } from './projects.ts';
+import { none } from './project-amounts.ts';
+import type { Project } from './projects.ts';
 import type { Ask } from './resource-keys.ts';
 
 /** A countable resource in a domain; by way of one of its nodes. */
@@ -291,11 +292,12 @@ class Shade {
 }
 
 function quotaSlack(project: Project, user: string): QuotaSlack {
-  const { ceiling, userCeiling, use, userUse } = project;
-  const own = userUse?.get(user);
+  const own = project.userUse?.get(user);
+  const left = (most: number, use: number): number | null => (most === none ? null : most - use);
+  const keys = Array.from({ length: project.amounts.width }, (_, key) => key);
   return {
-    all: ceiling.map((amount, key) => (amount === none ? null : amount - (use[key] ?? 0))),
-    user: userCeiling.map((amount, key) => (amount === none ? null : amount - (own?.[key] ?? 0))),
+    all: keys.map((key) => left(project.ceiling(key), project.use(key))),
+    user: keys.map((key) => left(project.userCeiling(key), own?.[key] ?? 0)),
   };
 }
 

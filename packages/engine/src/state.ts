@@ -19,7 +19,7 @@ import { held, JobTable, spent } from './jobs.ts';
 import { ReadyShapes } from './plan-ready.ts';
 import { isFull, type Pool } from './pool.ts';
 import { releasePort, takePort } from './ports.ts';
-import { none, type Project, Projects } from './projects.ts';
+import { type Project, Projects } from './projects.ts';
 import { Queue } from './queue.ts';
 import type { Ask } from './resource-keys.ts';
 import { mightPreempt } from './rights.ts';
@@ -278,11 +278,11 @@ function noticeUse(state: State, project: Project, { keys, amounts }: Ask): void
   if (!looks(state) || state.policy.quotas.length === 0) return;
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i]!;
-    const own = (project.ownUse[key] ?? 0) + (project.ownKept[key] ?? 0);
+    const own = project.ownUse(key) + project.ownKept(key);
     if (project.children.length > 0 && own <= amounts[i]!) state.againMs = 0;
     for (let at: Project = project; at.parent !== null; at = at.parent) {
-      const guaranteed = Math.max(0, at.guaranteed[key] ?? none);
-      const after = (at.use[key] ?? 0) - (at.leaving[key] ?? 0);
+      const guaranteed = Math.max(0, at.guaranteed(key));
+      const after = at.use(key) - at.leaving(key);
       if (after > guaranteed && after - amounts[i]! <= guaranteed) state.againMs = 0;
     }
   }
