@@ -55,7 +55,7 @@ export function decide(state: State, nowMs: number): Plan {
   state.vain.until(pass.preemptions.againMs);
   for (const entry of pass.preemptions.wanting) state.wanting.add(entry);
   state.claiming = pass.preemptions.claims.length > 0;
-  if (looked) noteUnserved(state, pass);
+  noteUnserved(state, pass);
   const judged = judge(state, pass);
   gateOver(state, pass, judged);
   const plan = {
@@ -122,10 +122,10 @@ export function bringUp(state: State, nowMs: number): void {
 
 /**
  * Nobody may have passed another, or the first of a lane that found nobody spoke for it: with another order they may get
- * the victims that there are.
+ * the victims that there are. And who waits for ends that are near has to look when others take what they leave.
  */
 function noteUnserved({ queue, unserved }: State, { wants, preemptions }: Pass): void {
-  unserved.clear();
+  for (const id of preemptions.patient) unserved.add(id);
   if (wants.size === 0) return;
   const served = new Set(preemptions.claims.map(({ job }) => queue.entryOf(job).lane));
   for (const lanes of wants.values())

@@ -137,6 +137,18 @@ describe('a job without a place', () => {
     });
   });
 
+  test('waits no longer for an end that is near once another takes what it leaves', () => {
+    const world = new World(loadEngine, node('a'), node('b'));
+    world.setPolicy({ ...defaultPolicy, backfill: { mode: 'skip', depth: 1 } });
+    world.submit(job(1, oneTask(5), { tier: 'spot', durationMs: 61 * minute }));
+    world.submit(job(2, oneTask(8), { tier: 'spot' }));
+    settle(world);
+    world.submit(job(3, oneTask(8)));
+    world.submit(job(4, oneTask(3)));
+    expect(world.cycle().units).toMatchObject([{ kind: 'start', job: jobId(4) }]);
+    expect(preempts(world).flatMap(victimsOf)).toEqual([jobId(2)]);
+  });
+
   test('waits for a run that is being cancelled, and stops nobody', () => {
     const world = fullOfSpot();
     const [run] = world.runs.keys();

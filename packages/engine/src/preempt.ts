@@ -50,6 +50,8 @@ export class Preemptions {
     [];
   /** Ids of the entries of jobs that looked for victims, or need not look because they have a right to nobody. */
   readonly wanting = new Set<number>();
+  /** Ids of entries for which ends that are near were enough as the walk began. */
+  readonly patient = new Set<number>();
   /** For whom the last job that was tried waits, when it would have found victims or need not look for any. */
   nearEnd: NearEnd | null = null;
   readonly #state: State;
@@ -101,22 +103,27 @@ export class Preemptions {
 
   /** For any job of the entry that is not cooling and was never preempted. */
   #hasVictims(entry: Entry, gate: Gate, reclaims: string): boolean {
-    const { fleets, vain } = this.#state;
     const reach = this.#rights.reach(entry, reclaims);
     if (reach === '') return false;
     const { lane } = entry;
     const key = keyOf(lane, gate, reach);
     const search = this.#searchFor(lane, gate, key);
-    if (search.hasVictims !== null) return search.hasVictims;
+    search.hasVictims ??= this.#finds(search, entry, gate === 'open' && isLasting(reach) ? key : null);
+    if (search.nearEnd) this.patient.add(entry.id);
+    return search.hasVictims;
+  }
+
+  /** `lasting` is the key under which the search is remembered when it is in vain; null where it is not. */
+  #finds(search: Search, entry: Entry, lasting: string | null): boolean {
+    const { fleets, vain } = this.#state;
     const job = (entry.jobs.size > 0 ? entry.jobs : entry.starved!).at(0);
-    search.hasVictims = false;
-    const lasts = gate === 'open' && isLasting(reach);
-    if (lasts && vain.holds(key, fleets.live, (slot) => search.offersAt(job, slot))) return false;
+    if (lasting !== null && vain.holds(lasting, fleets.live, (slot) => search.offersAt(job, slot)))
+      return false;
     const found = search.find(job, this.#endsNear());
     search.first = found && { job, claim: found };
-    search.hasVictims = found !== null && found.victims.length > 0;
-    if (lasts && this.#remembers && search.candidates) vain.add(key, fleets.live, search.candidates);
-    return search.hasVictims;
+    if (lasting !== null && this.#remembers && search.candidates)
+      vain.add(lasting, fleets.live, search.candidates);
+    return found !== null && found.victims.length > 0;
   }
 
   /**

@@ -46,7 +46,7 @@ export interface State {
   againMs: number;
   /** Set when the last plan stopped runs for somebody: should that not be committed, others look for them. */
   claiming: boolean;
-  /** Ids of entries of lanes for which there were victims in the last plan, and that got none: who is first may be another. */
+  /** Ids of entries that had victims in a plan and got none, or wait for ends that are near: they look when anything moves. */
   readonly unserved: Set<number>;
   readonly vain: VainSearches;
   readonly ends: RunEnds;
