@@ -42,7 +42,7 @@ export const whyJob = route({
     const { sequence: head } = await api.store.head();
     // A position beyond the log would wait for ever.
     const atLeast = Math.min(call.query.after ?? head, head);
-    const { verdict, explanation, sequence } = await api.control.explain(before.id, atLeast, true);
+    const { verdict, explanation, sequence } = await api.control.explain(before.id, atLeast);
     // Read after the answer, so that its state is not older than the verdict.
     const row = (await api.store.job(before.id)) ?? before;
     const runs = await api.store.runs(row.id);

@@ -2,7 +2,7 @@
 // server leads, runs scheduling cycles. In production it lives in a worker thread with its own connection, so that no
 // decision blocks the API; the simulator calls it inline.
 import type { Engine, JobRequest, LoadEngine } from '@muster/engine';
-import type { JobId, Ledger, PlannedJob } from '@muster/model';
+import type { JobId, Ledger, PlannedJob, Verdict } from '@muster/model';
 import type { Store } from '@muster/store';
 import type { Explained } from './control-plane.ts';
 import { type CycleReport, catchUp, cycle, LogGap } from './cycle.ts';
@@ -31,7 +31,8 @@ export interface Brain {
   lead(epoch: number | null): void;
   /** A snapshot was written: what is decided next can be made again from it. */
   beginAnew(): void;
-  explain(job: JobId, atLeast: number, whole?: boolean): Promise<Explained>;
+  explain(job: JobId, atLeast: number): Promise<Explained>;
+  verdicts(jobs: readonly JobId[]): Promise<ReadonlyMap<JobId, Verdict>>;
   consider(request: JobRequest): Promise<Explained>;
   planned(): Promise<readonly PlannedJob[]>;
   ledger(atLeast: number): Promise<Ledger>;
@@ -43,6 +44,8 @@ export interface Brain {
 const sweepMs = 1000;
 /** How long an answer about planned starts is given again. */
 const plannedForMs = 1000;
+/** So many jobs of which no cycle has told anything are looked at for one answer. */
+const untoldMax = 16;
 /** Plans that are dropped whole again and again mean that engine and rows disagree: rebuild from rows. */
 const fruitlessCyclesMax = 5;
 
@@ -125,14 +128,32 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
       loop.wake();
     },
     beginAnew: () => life.endSoon(),
-    async explain(job, atLeast, whole = false) {
+    async explain(job, atLeast) {
       await reached(atLeast);
       const nowMs = Math.max(lastNowMs, await store.nowMs());
       // Without a decision all that waits would be looked at for every answer.
       if (epoch === null) life.rehearse(engine, nowMs);
-      const explanation = whole ? engine.explain(job, nowMs) : null;
-      const verdict = explanation?.verdict ?? engine.verdict(job, nowMs);
-      return { sequence: engine.sequence, verdict, explanation };
+      const explanation = engine.explain(job, nowMs);
+      return { sequence: engine.sequence, verdict: explanation?.verdict ?? null, explanation };
+    },
+    async verdicts(asked) {
+      const found = new Map<JobId, Verdict>();
+      let untold: JobId[] = [];
+      for (const job of asked) {
+        const verdict = engine.told(job);
+        if (verdict) found.set(job, verdict);
+        else untold.push(job);
+      }
+      if (untold.length === 0) return found;
+      // What came since the last cycle; every list asks, so no more than a few of them are looked at.
+      untold = untold.slice(0, untoldMax);
+      const nowMs = Math.max(lastNowMs, await store.nowMs());
+      if (epoch === null) life.rehearse(engine, nowMs);
+      for (const job of untold) {
+        const verdict = engine.told(job) ?? engine.verdict(job, nowMs);
+        if (verdict) found.set(job, verdict);
+      }
+      return found;
     },
     async consider(request) {
       const nowMs = Math.max(lastNowMs, await store.nowMs());

@@ -9,8 +9,10 @@ import type { Questions } from './questions.ts';
 
 export interface ControlPlane {
   readonly server: ServerId;
-  /** The engine's answer at a sequence of at least `atLeast`; what would help is tried and told only when asked for. */
-  explain(job: JobId, atLeast: number, whole?: boolean): Promise<Explained>;
+  /** The engine's answer at a sequence of at least `atLeast`, with what would help, each tried. */
+  explain(job: JobId, atLeast: number): Promise<Explained>;
+  /** Why each of these waits, as its queue entry was last told; those the engine knows nothing of are left out. */
+  verdicts(jobs: readonly JobId[]): Promise<ReadonlyMap<JobId, Verdict>>;
   /** What a job like this would be told if it were submitted now. */
   consider(request: JobRequest): Promise<Explained>;
   /** Jobs with a planned start, at most a second old. */
@@ -32,7 +34,7 @@ export interface ControlPlane {
 export interface Explained {
   readonly sequence: number;
   readonly verdict: Verdict | null;
-  /** The whole answer, where that was asked for; a job the engine does not know has none. */
+  /** The whole answer; a job the engine does not know has none. */
   readonly explanation: Explanation | null;
 }
 

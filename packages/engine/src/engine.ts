@@ -28,6 +28,8 @@ export interface Engine {
   explain(job: JobId, nowMs: number): Explanation | null;
   /** Its verdict alone, counts computed now. */
   verdict(job: JobId, nowMs: number): Verdict | null;
+  /** What the queue entry in which it waits was last told by `decide`, found without looking at anything; null for nothing. */
+  told(job: JobId): Verdict | null;
   /** What a job like this would be told if it were submitted now; changes nothing. */
   consider(request: JobRequest, nowMs: number): Explanation;
   /** Every kind of place where a request could run, with the terms of its score, best first; changes nothing. `known`: a

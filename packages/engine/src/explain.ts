@@ -117,6 +117,13 @@ export function verdictOf(state: State, id: JobId, nowMs: number): Verdict | nul
   return state.queue.stands(job) ? whyWaits(state, job, id) : notBefore(state, job);
 }
 
+/** What its entry was last told, for a job that waits in line and holds no claim. */
+export function toldOf({ jobs, queue, claims }: State, id: JobId): Verdict | null {
+  const job = jobs.slots.get(id);
+  if (job === undefined || !queue.stands(job) || claims.byJob.has(id)) return null;
+  return queue.entryOf(job).told?.verdict ?? null;
+}
+
 /**
  * The slot that answers for the job. Members that never started stand together, so the first of them speaks for all; and when
  * none is left, the first of those that wait again speaks for the array.

@@ -14,7 +14,7 @@ import {
 import { apply, factsOf } from './apply.ts';
 import { lineUp } from './arrays.ts';
 import type { Engine, JobRequest } from './engine.ts';
-import { consider, explain, plannedStarts, verdictOf } from './explain.ts';
+import { consider, explain, plannedStarts, toldOf, verdictOf } from './explain.ts';
 import { held, placed } from './jobs.ts';
 import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
@@ -101,6 +101,7 @@ function engineOf(state: State): Engine {
     decide: (nowMs: number): Plan => decide(state, nowMs),
     explain: (job: JobId, nowMs: number): Explanation | null => explain(state, job, nowMs),
     verdict: (job: JobId, nowMs: number): Verdict | null => verdictOf(state, job, nowMs),
+    told: (job: JobId): Verdict | null => toldOf(state, job),
     score: (request, known, nowMs): Score => scoreOf(state, request, known, nowMs),
     consider: (request: JobRequest, nowMs: number): Explanation => consider(state, request, nowMs),
     whatIf: (changes, nowMs, cyclesMax): WhatIf => whatIf(state, changes, nowMs, cyclesMax),

@@ -311,11 +311,10 @@ function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
     if (left === 0 || why === behind || !lasting) queue.fresh.add(entry);
     else queue.fresh.delete(entry);
     if (left === 0 || (why === behind && entry.told !== null)) return;
-    const { binding, verdict } =
-      why === behind ? behindReason(state, firstLeft(entry, jobsThatStart())) : why;
-    if (entry.told === binding) return;
-    entry.told = binding;
-    verdicts.push({ entry: queue.keyOf(entry), verdict });
+    const reason = why === behind ? behindReason(state, firstLeft(entry, jobsThatStart())) : why;
+    if (entry.told?.binding === reason.binding) return;
+    entry.told = reason;
+    verdicts.push({ entry: queue.keyOf(entry), verdict: reason.verdict });
   };
   function jobsThatStart(): ReadonlySet<number> {
     startedJobs ??= pass.members.exhausted([...pass.placed, ...pass.preemptions.claims]);

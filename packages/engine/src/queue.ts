@@ -41,8 +41,8 @@ export interface Entry extends Standing {
   starved: SortedInts | null;
   /** Jobs of this entry in any state. */
   uses: number;
-  /** The binding reason last returned by `decide`; what was told is a cache, not state. */
-  told: string | null;
+  /** The reason last returned by `decide`; what was told is a cache, not state. */
+  told: Reason | null;
 }
 
 export interface Lane {

@@ -76,6 +76,8 @@ export function playControl(store: Store): PlayedControl {
     accepted,
     read: async ({ offset }) => ({ offset, data: new Uint8Array(), size: offset, end: true }),
     explain: (_job, atLeast) => explained(atLeast),
+    verdicts: async (jobs) =>
+      new Map(control.verdict ? jobs.map((job) => [job, control.verdict as Verdict]) : []),
     consider: async () => explained((await store.head()).sequence),
     planned: async () => control.plannedStarts,
     ledger: async () => loadEngine(await store.loadEngine()).ledger(await store.nowMs()),

@@ -95,7 +95,8 @@ export function messageOf<T>(
 
 export function rssMb(pid: number): number {
   const found = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  if (!found) throw new Error(`/proc/${pid}/status has no VmRSS`);
+  // A process that has just ended still has a status, without memory.
+  if (!found) throw new Error(`process ${pid} has ended`);
   return Number(found[1]) / 1024;
 }
 

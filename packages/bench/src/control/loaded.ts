@@ -49,8 +49,8 @@ export async function measureLoaded(
   const before = fleet.counts();
   const cpuBeforeMs = cpuMs(server.child.pid);
   const memory = watchMemory(server.child);
-  const latencies = await mix(server, ids, scale.durationMs);
-  const peakMb = memory.stop();
+  const latencies = await mix(server, ids, scale.durationMs).finally(memory.end);
+  const peakMb = memory.peakMb();
   const after = fleet.counts();
   const cores = (cpuMs(server.child.pid) - cpuBeforeMs) / scale.durationMs;
   options.progress(`the control plane used ${cores.toFixed(2)} cores meanwhile`);
@@ -142,16 +142,15 @@ async function untilBusy(fleet: Fleet, nodes: number, progress: (line: string) =
   progress(`${started - ended} jobs run, ${ended} have ended`);
 }
 
-function watchMemory({ pid }: Child): { stop(): number } {
+function watchMemory({ process: child, pid }: Child): { end(): void; peakMb(): number } {
   let peak = rssMb(pid);
   const timer = setInterval(() => {
-    peak = Math.max(peak, rssMb(pid));
+    // Of one that has ended the requests tell.
+    if (child.exitCode === null && child.signalCode === null) peak = Math.max(peak, rssMb(pid));
   }, 250);
   return {
-    stop() {
-      clearInterval(timer);
-      return Math.max(peak, rssMb(pid));
-    },
+    end: () => clearInterval(timer),
+    peakMb: () => Math.max(peak, rssMb(pid)),
   };
 }
 

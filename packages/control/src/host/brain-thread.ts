@@ -1,5 +1,5 @@
 // The brain seen from the main thread: the same interface, answered over messages by brain-worker.ts.
-import type { Ledger, PlannedJob } from '@muster/model';
+import type { JobId, Ledger, PlannedJob, Verdict } from '@muster/model';
 import type { Brain, BrainStatus } from '../brain.ts';
 import type { Explained } from '../control-plane.ts';
 import type { Log } from '../world.ts';
@@ -34,7 +34,8 @@ export async function startBrainThread({ databaseUrl, log, onBug }: BrainThreadO
   return {
     lead: (epoch) => link.tell({ what: 'lead', epoch }),
     beginAnew: () => link.tell({ what: 'begin-anew' }),
-    explain: (job, atLeast, whole = false) => link.ask<Explained>({ what: 'explain', job, atLeast, whole }),
+    explain: (job, atLeast) => link.ask<Explained>({ what: 'explain', job, atLeast }),
+    verdicts: (jobs) => link.ask<ReadonlyMap<JobId, Verdict>>({ what: 'verdicts', jobs }),
     consider: (request) => link.ask<Explained>({ what: 'consider', request }),
     ledger: (atLeast) => link.ask<Ledger>({ what: 'ledger', atLeast }),
     planned: () => link.ask<readonly PlannedJob[]>({ what: 'planned' }),

@@ -17,7 +17,9 @@ side.serve<BrainAsked, BrainTold>({
   answer(asked): Promise<unknown> {
     switch (asked.what) {
       case 'explain':
-        return brain.explain(asked.job, asked.atLeast, asked.whole);
+        return brain.explain(asked.job, asked.atLeast);
+      case 'verdicts':
+        return brain.verdicts(asked.jobs);
       case 'consider':
         return brain.consider(asked.request);
       case 'ledger':

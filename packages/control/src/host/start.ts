@@ -67,7 +67,8 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
 
   return {
     server,
-    explain: (job, atLeast, whole) => brain.explain(job, atLeast, whole),
+    explain: (job, atLeast) => brain.explain(job, atLeast),
+    verdicts: (jobs) => brain.verdicts(jobs),
     consider: (request) => brain.consider(request),
     planned: () => brain.planned(),
     ledger: (atLeast) => brain.ledger(atLeast),
