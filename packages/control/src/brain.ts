@@ -8,6 +8,7 @@ import type { Explained } from './control-plane.ts';
 import { type CycleReport, catchUp, cycle, LogGap } from './cycle.ts';
 import { Life } from './life.ts';
 import { type Loop, startLoop } from './loop.ts';
+import { OneByOne } from './one-by-one.ts';
 import type { World } from './world.ts';
 
 export interface BrainDeps {
@@ -108,6 +109,7 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
 
   let planned: readonly PlannedJob[] = [];
   let plannedMs: number | null = null;
+  const questions = new OneByOne(world.timers);
   const loop: Loop = startLoop(world, { name: 'cycle', step, onBug });
   const endHints = store.onEvents(() => loop.wake());
 
@@ -122,20 +124,25 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
     }
   }
 
+  /** The time of the answer. Where no decisions are made one is, or all that waits would be looked at for every answer. */
+  async function upToNow(): Promise<number> {
+    const nowMs = Math.max(lastNowMs, await store.nowMs());
+    if (epoch === null) life.rehearse(engine, nowMs);
+    return nowMs;
+  }
+
   return {
     lead(next) {
       epoch = next;
       loop.wake();
     },
     beginAnew: () => life.endSoon(),
-    async explain(job, atLeast) {
-      await reached(atLeast);
-      const nowMs = Math.max(lastNowMs, await store.nowMs());
-      // Without a decision all that waits would be looked at for every answer.
-      if (epoch === null) life.rehearse(engine, nowMs);
-      const explanation = engine.explain(job, nowMs);
-      return { sequence: engine.sequence, verdict: explanation?.verdict ?? null, explanation };
-    },
+    explain: (job, atLeast) =>
+      questions.ask(async () => {
+        await reached(atLeast);
+        const explanation = engine.explain(job, await upToNow());
+        return { sequence: engine.sequence, verdict: explanation?.verdict ?? null, explanation };
+      }),
     async verdicts(asked) {
       const found = new Map<JobId, Verdict>();
       let untold: JobId[] = [];
@@ -147,20 +154,20 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
       if (untold.length === 0) return found;
       // What came since the last cycle; every list asks, so no more than a few of them are looked at.
       untold = untold.slice(0, untoldMax);
-      const nowMs = Math.max(lastNowMs, await store.nowMs());
-      if (epoch === null) life.rehearse(engine, nowMs);
-      for (const job of untold) {
-        const verdict = engine.told(job) ?? engine.verdict(job, nowMs);
-        if (verdict) found.set(job, verdict);
-      }
+      await questions.ask(async () => {
+        const nowMs = await upToNow();
+        for (const job of untold) {
+          const verdict = engine.told(job) ?? engine.verdict(job, nowMs);
+          if (verdict) found.set(job, verdict);
+        }
+      });
       return found;
     },
-    async consider(request) {
-      const nowMs = Math.max(lastNowMs, await store.nowMs());
-      if (epoch === null) life.rehearse(engine, nowMs);
-      const explanation = engine.consider(request, nowMs);
-      return { sequence: engine.sequence, verdict: explanation.verdict, explanation };
-    },
+    consider: (request) =>
+      questions.ask(async () => {
+        const explanation = engine.consider(request, await upToNow());
+        return { sequence: engine.sequence, verdict: explanation.verdict, explanation };
+      }),
     async planned() {
       const nowMs = Math.max(lastNowMs, await store.nowMs());
       // Everybody who lists jobs asks, and an answer takes a walk through the queue.

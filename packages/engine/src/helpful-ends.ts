@@ -72,10 +72,16 @@ function helps(state: State, job: number): (run: number) => boolean {
   const lacks = Math.max(needs, tasksLacking(state, job));
   if (lacks === 0) return () => true;
   const fitsOf = fitsByClass(shape);
+  const holds = fitsOf.map((fits) => Math.max(...fits.map(({ tasksMax }) => tasksMax)));
   const shared = sharedRoom(live, shape);
   return (run) => {
     const { tasks } = table.live[run]!;
-    let room = shared(tasks);
+    const own = shared(tasks);
+    let empty = own;
+    for (let link = table.firstLink[run]!; link >= 0; link = table.linkOfRun[link]!)
+      empty += holds[live.classOf[table.linkNode[link]!]!] ?? 0;
+    if (empty < lacks) return false;
+    let room = own;
     for (let link = table.firstLink[run]!; link >= 0 && room < lacks; link = table.linkOfRun[link]!) {
       const node = table.linkNode[link]!;
       room += roomAfter(live, node, fitsOf[live.classOf[node]!] ?? [], tasks);

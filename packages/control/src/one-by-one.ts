@@ -1,0 +1,40 @@
+// Questions to the engine, answered one at a time with a turn of the event loop between two: however many are asked at once,
+// a decision and its commit wait for one answer and not for all. Beyond a length of the line new ones are refused.
+import { OperationalError } from '@muster/model';
+import type { Timers } from './world.ts';
+
+/** Each takes a few milliseconds, so that the last in line waits for about a second. */
+const lineMax = 200;
+
+export class OneByOne {
+  readonly #timers: Timers;
+  #last: Promise<unknown> = Promise.resolve();
+  #length = 0;
+
+  constructor(timers: Timers) {
+    this.#timers = timers;
+  }
+
+  async ask<T>(answer: () => Promise<T>): Promise<T> {
+    if (this.#length >= lineMax)
+      throw new OperationalError(
+        'unavailable',
+        `${lineMax} questions are waiting for the scheduler already; try again`,
+      );
+    const before = this.#length === 0 ? this.#last : this.#last.then(() => this.#pause());
+    this.#length++;
+    const mine = before.then(answer);
+    this.#last = mine.catch(() => {});
+    try {
+      return await mine;
+    } finally {
+      this.#length--;
+    }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#timers.after(0, resolve);
+    });
+  }
+}
