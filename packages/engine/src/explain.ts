@@ -36,7 +36,7 @@ import type { Planned } from './reservations.ts';
 import type { Ask } from './resource-keys.ts';
 import { mightPreempt } from './rights.ts';
 import { roomReport } from './room-report.ts';
-import { looksAlone, Steps, walkTo } from './starts-now.ts';
+import { Steps, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
 import { supposeTrying } from './suppose.ts';
 import { supposed } from './supposed-job.ts';
@@ -192,9 +192,9 @@ function whyWaits(state: State, job: number, id: JobId): Verdict {
   }
   if (over.length > 0) return together(over, fits ? null : whyNot(fleets, shape).verdict);
   if (!fits && !mayPreempt) return withStart(state, job, whyNot(fleets, shape).verdict);
-  if (looksAlone(state, job)) {
-    const { victims, nearEnd } = new Preemptions(state, state.clockMs, new Members(state.jobs)).alone(job);
-    if (victims > 0) return preempting(victims, victims);
+  // Nothing is worth a try: a decision would not look for victims either, and only the end that it waits for is of interest.
+  if (shape.blocked !== null && queue.open.size === 0) {
+    const { nearEnd } = new Preemptions(state, state.clockMs, new Members(state.jobs)).alone(job);
     return withStart(state, job, withNearEnd(whyNot(fleets, shape).verdict, nearEnd));
   }
   let asks: readonly Ask[] = [];

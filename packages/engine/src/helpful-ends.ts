@@ -1,22 +1,13 @@
 // Runs of which each alone, by ending, would let a job start. There may be very many runs, so those whose known end is soonest
 // are tried first, trying ends with the steps, and runs that cannot help are told apart without trying: they are on nodes
 // that the job cannot use, or too small for it and for those of its own kind before it.
-import {
-  type Ends,
-  type HelpfulEnd,
-  type LiveRun,
-  noEnds,
-  type RunId,
-  taskCount,
-  tierNamed,
-  wholeDevice,
-} from '@muster/model';
+import { type Ends, type HelpfulEnd, type LiveRun, taskCount, wholeDevice } from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import { type ClassFit, tasksIn } from './match.ts';
 import { amountRoom, deviceRoom, isClosed } from './node-room.ts';
-import { compareText } from './order.ts';
 import { isFull } from './pool.ts';
 import { isGreedy, type Shape } from './shape.ts';
+import { never, soonestEnds } from './soonest-ends.ts';
 import { type Steps, startsNow } from './starts-now.ts';
 import type { State } from './state.ts';
 import { supposeEnded } from './suppose.ts';
@@ -26,24 +17,21 @@ import { fitsNow } from './verdict.ts';
 const listedMax = 5;
 /** Of very many runs only so many are looked at, the soonest. */
 const triedMax = 1024;
-export const never = Number.MAX_SAFE_INTEGER;
-
-interface Known {
-  readonly run: LiveRun;
-  readonly endMs: number;
-}
 
 export function helpfulEnds(state: State, job: number, steps: Steps): Ends {
-  const { soonest, left } = soonestEnds(state, helps(state, job));
-  if (soonest.length === 0) return noEnds;
-  const { queue, jobs } = state;
+  const { queue, jobs, table } = state;
+  const could = helps(state, job);
   const found: HelpfulEnd[] = [];
   let count = 0;
-  for (const { run, endMs } of soonest) {
+  let tried = 0;
+  for (const { slot, endMs } of soonestEnds(state)) {
+    if (!could(slot)) continue;
+    if (tried++ === triedMax) steps.ranOut = true;
+    if (steps.ranOut) break;
+    const run = table.live[slot]!;
     const putBack = supposeEnded(state, run);
     const started = startsNow(state, job, steps);
     putBack();
-    if (steps.ranOut) break;
     // An end that must be helped by stopping others is no help by itself.
     if (started?.victims !== 0) continue;
     count++;
@@ -56,7 +44,6 @@ export function helpfulEnds(state: State, job: number, steps: Steps): Ends {
       endMs: endMs === never ? null : endMs,
     });
   }
-  if (left) steps.ranOut = true;
   return { count, runs: found };
 }
 
@@ -68,12 +55,13 @@ function helps(state: State, job: number): (run: number) => boolean {
   const pool = jobs.poolOf(job);
   if (pool && isFull(pool)) return (run) => jobs.poolOf(table.job[run]!) === pool;
   const { shape } = queue.entryOf(job).lane;
-  const needs = shape.blocked === null && fitsNow(fleets, shape) ? 0 : 1;
-  const lacks = Math.max(needs, tasksLacking(state, job));
+  const lacking = tasksLacking(state, job);
+  const lacks = Math.max(lacking, shape.blocked === null && fitsNow(fleets, shape) ? 0 : 1);
   if (lacks === 0) return () => true;
   const fitsOf = fitsByClass(shape);
   const holds = fitsOf.map((fits) => Math.max(...fits.map(({ tasksMax }) => tasksMax)));
-  const shared = sharedRoom(live, shape);
+  // What is lacking is lacking whatever domains have left: other nodes have been counted as if that did not matter.
+  const shared = lacking > 0 ? () => 0 : sharedRoom(live, shape);
   return (run) => {
     const { tasks } = table.live[run]!;
     const own = shared(tasks);
@@ -173,82 +161,5 @@ function sharedRoom({ resources }: Fleet, { groups }: Shape): (tasks: LiveRun['t
       room += Math.floor(freed / need) + tasks.length;
     }
     return room;
-  };
-}
-
-/**
- * The soonest of the runs that could help, by known end, then by id; and whether there are more. There may be a hundred thousand,
- * and many of them may end at once: of those only the first by id are kept while they are gathered.
- */
-function soonestEnds(state: State, could: (run: number) => boolean): { soonest: Known[]; left: boolean } {
-  const { live } = state.table;
-  const endMs = endsByEntry(state);
-  const slots = new Int32Array(live.length);
-  const ends = new Float64Array(live.length);
-  let found = 0;
-  for (let slot = 0; slot < live.length; slot++) {
-    if (!live[slot] || !could(slot)) continue;
-    slots[found] = slot;
-    ends[found++] = endMs(slot);
-  }
-  const left = found > triedMax;
-  const latest = left ? ends.slice(0, found).sort()[triedMax - 1]! : Number.POSITIVE_INFINITY;
-  const soonest: Known[] = [];
-  const last = new FirstById();
-  for (let i = 0; i < found; i++) {
-    const known = { run: live[slots[i]!]!, endMs: ends[i]! };
-    if (known.endMs < latest) soonest.push(known);
-    else if (known.endMs === latest) last.offer(known);
-  }
-  soonest.push(...last.first(triedMax - soonest.length));
-  return { soonest: soonest.sort(compareEnds), left };
-}
-
-/** Of very many runs the first by id, no more than anybody asks for. */
-class FirstById {
-  #kept: Known[] = [];
-  #worst: RunId | null = null;
-
-  offer(known: Known): void {
-    if (this.#worst !== null && compareText(known.run.run, this.#worst) > 0) return;
-    this.#kept.push(known);
-    if (this.#kept.length === 2 * triedMax) this.first(triedMax);
-  }
-
-  first(count: number): readonly Known[] {
-    this.#kept.sort(compareEnds);
-    if (this.#kept.length > triedMax) this.#kept.length = triedMax;
-    if (this.#kept.length === triedMax) this.#worst = this.#kept.at(-1)!.run.run;
-    return this.#kept.slice(0, count);
-  }
-}
-
-function compareEnds(a: Known, b: Known): number {
-  return a.endMs - b.endMs || compareText(a.run.run, b.run.run);
-}
-
-/** By its time limit or its tier's default; `never` before it has started. */
-export function expectedEndMs({ queue, policy, table }: State, slot: number, { startedMs }: LiveRun): number {
-  if (startedMs === null) return never;
-  const { durationMs, tier } = queue.entryOf(table.job[slot]!).facts;
-  const lengthMs = durationMs ?? tierNamed(policy, tier)?.durationMs;
-  return lengthMs === undefined ? never : startedMs + lengthMs;
-}
-
-/** The same for very many runs: how long they last is looked up once an entry. */
-function endsByEntry(state: State): (slot: number) => number {
-  const { table, jobs } = state;
-  const lengths: (number | undefined)[] = [];
-  return (slot) => {
-    const startedMs = table.startedMs[slot]!;
-    if (startedMs < 0) return never;
-    const entry = jobs.entry[table.job[slot]!]!;
-    let lengthMs = lengths[entry];
-    if (lengthMs === undefined) {
-      const endMs = expectedEndMs(state, slot, table.live[slot]!);
-      lengthMs = endMs === never ? Number.POSITIVE_INFINITY : endMs - startedMs;
-      lengths[entry] = lengthMs;
-    }
-    return Math.min(never, startedMs + lengthMs);
   };
 }

@@ -63,6 +63,12 @@ export class TierBook {
   }
 }
 
+interface Judged {
+  at: number;
+  keys: readonly number[];
+  right: Right | null;
+}
+
 /** The children of the lowest common project towards job and victim; null for the common project's own jobs. */
 interface Fork {
   readonly own: Project | null;
@@ -73,7 +79,11 @@ export class QuotaRights implements Rights {
   readonly #state: State;
   readonly #tiers: TierBook;
   readonly #forks = new Map<number, Fork>();
-  readonly #asks: (Ask | undefined)[] = [];
+  /** What was judged last of the runs of each entry, by the keys they use, for whom, and when as `#moves` counts. */
+  readonly #judged: (Judged | undefined)[] = [];
+  #judgedFor = -1;
+  /** Counts whatever may have changed use, and with it rights. */
+  #moves = 0;
   /** Moves when rights may have changed through what a plan gave to somebody. */
   epoch = 0;
   /** Whether rights follow use; without guarantees they are the same for all runs of an entry. */
@@ -107,7 +117,16 @@ export class QuotaRights implements Rights {
     if (lane.project.quota?.preemptWithin === 'lower-priority')
       for (const group of table.groupsOf[lane.project.id] ?? []) found.add(group);
     if (this.#follows) this.#addLenders(lane, found);
+    for (const group of found) if (!this.#mayTakeOf(job, group)) found.delete(group);
     return found;
+  }
+
+  /** By tier and to reclaim what is said of one is said of all; inside a project priorities count too. */
+  #mayTakeOf(job: number, { first, project }: RunGroup): boolean {
+    const { lane } = this.#state.queue.entryOf(job);
+    if (first < 0) return false;
+    if (project === lane.project.id && lane.project.quota?.preemptWithin === 'lower-priority') return true;
+    return this.mayTake(job, first) !== null;
   }
 
   /** Groups beside a project that stays within its guarantee with the job: all of those that borrow, others where loose. */
@@ -129,7 +148,7 @@ export class QuotaRights implements Rights {
   }
 
   mayTake(job: number, run: number): Right | null {
-    if (this.#follows) return this.#judge(job, run);
+    if (this.#follows) return this.#judgeOnce(job, run);
     const { jobs, table } = this.#state;
     let known = this.#fixed.get(jobs.entry[job]!);
     if (!known) {
@@ -143,6 +162,25 @@ export class QuotaRights implements Rights {
       known[other] = right;
     }
     return right;
+  }
+
+  /** Of the run itself only the keys it uses count: until use changes, what was said of one is said of all like it. */
+  #judgeOnce(job: number, run: number): Right | null {
+    const { jobs, table } = this.#state;
+    if (this.#judgedFor !== jobs.entry[job]!) {
+      this.#judgedFor = jobs.entry[job]!;
+      this.#moves++;
+    }
+    const { keys } = this.usesOf(run);
+    const entry = jobs.entry[table.job[run]!]!;
+    let judged = this.#judged[entry];
+    if (judged?.at === this.#moves && areEqual(judged.keys, keys)) return judged.right;
+    judged ??= { at: 0, keys, right: null };
+    judged.right = this.#judge(job, run);
+    judged.at = this.#moves;
+    judged.keys = keys;
+    this.#judged[entry] = judged;
+    return judged.right;
   }
 
   #judge(job: number, run: number): Right | null {
@@ -161,6 +199,7 @@ export class QuotaRights implements Rights {
 
   taken(job: number, run: number): boolean {
     if (!this.#follows) return false;
+    this.#moves++;
     const ask = this.usesOf(run);
     const project = this.projectOf(run);
     const changes = this.#crosses(project, ask, this.#state.queue.entryOf(job).lane.shape.ask);
@@ -171,6 +210,7 @@ export class QuotaRights implements Rights {
   /** The run is stopped by this plan. */
   doomed(run: number): void {
     if (!this.#follows) return;
+    this.#moves++;
     const ask = this.usesOf(run);
     const project = this.projectOf(run);
     if (this.#crosses(project, ask, noAsk)) this.#moved();
@@ -180,6 +220,7 @@ export class QuotaRights implements Rights {
   /** The project uses so much more: its runs may be borrowed room from here on. */
   used(project: Project, { keys, amounts }: Ask): void {
     if (!this.#follows) return;
+    this.#moves++;
     for (let at: Project | null = project; at !== null && at.parent !== null; at = at.parent)
       for (let i = 0; i < keys.length; i++) {
         const guaranteed = Math.max(0, at.guaranteed(keys[i]!));
@@ -190,6 +231,7 @@ export class QuotaRights implements Rights {
 
   putBack(run: number): void {
     if (!this.#follows) return;
+    this.#moves++;
     this.#state.projects.leave(this.projectOf(run), this.usesOf(run), -1);
   }
 
@@ -309,12 +351,7 @@ export class QuotaRights implements Rights {
   }
 
   usesOf(run: number): Ask {
-    let ask = this.#asks[run];
-    if (!ask) {
-      ask = this.#state.projects.keys.held(this.#state.table.live[run]!.uses);
-      this.#asks[run] = ask;
-    }
-    return ask;
+    return this.#state.table.uses[run]!;
   }
 }
 
@@ -408,6 +445,13 @@ function staysWithinNow(project: Project, { keys, amounts }: Ask): boolean {
     any = true;
   }
   return any;
+}
+
+function areEqual(a: readonly number[], b: readonly number[]): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 function* subtree(project: Project): IterableIterator<Project> {

@@ -1,9 +1,9 @@
 // How long until the known ends of runs leave room for a shape, if nobody else took it. For questions: it takes runs out of
 // the fleet one after the other, looks, and puts them back.
 import type { RunId } from '@muster/model';
-import { expectedEndMs, never } from './helpful-ends.ts';
 import { compareText } from './order.ts';
 import { matchShape, type Shape } from './shape.ts';
+import { expectedEndMs, never } from './soonest-ends.ts';
 import type { State } from './state.ts';
 import { putBack, takeOut } from './take-out.ts';
 import { fitsNow } from './verdict.ts';

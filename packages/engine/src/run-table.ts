@@ -1,10 +1,11 @@
 // Runs as the search for victims sees them: which are on a node, what a lost hour of each costs, since when its work is
 // not saved. Columns and linked lists in typed arrays, because a search looks at every run of a hundred thousand and a
 // fork copies them. One *link* is one run on one node; the links of a run and those of a node are chained. Runs that nobody
-// stops are also chained by project and tier, because rights are to projects and tiers: who looks for victims starts there.
+// stops are also chained by project, tier and keys, because rights are to those: who looks for victims starts there.
 import { invariant, type LiveRun, type NodeId, type RunId } from '@muster/model';
 import { grown } from './columns.ts';
 import { ForkMap } from './fork-map.ts';
+import type { Ask } from './resource-keys.ts';
 import { SortedInts } from './sorted-ints.ts';
 
 export const nowhere = -1;
@@ -15,12 +16,16 @@ export interface RunOwner {
   /** Id of the job's project. */
   readonly project: number;
   readonly tier: string;
+  readonly uses: Ask;
   /** What an hour of its devices and cores costs, in micro-money. */
   readonly rate: number;
   readonly durationMs: number;
 }
 
-/** Runs of one project and tier that are not being stopped; in no order that a decision may rest on. */
+/**
+ * Runs of one project and tier that use the same keys and are not being stopped; in no order that a decision may rest on. Who
+ * has a right to one of them by tier or to reclaim has it to all.
+ */
 export interface RunGroup {
   readonly project: number;
   readonly tier: string;
@@ -31,6 +36,8 @@ export interface RunGroup {
 export class RunTable {
   #slots = new ForkMap<RunId, number>();
   live: (LiveRun | undefined)[] = [];
+  /** What it uses. */
+  uses: (Ask | undefined)[] = [];
   /** Slot of its job. */
   job = new Int32Array(0);
   /** What an hour of its devices and cores costs, in micro-money. */
@@ -74,6 +81,7 @@ export class RunTable {
     const other = new RunTable();
     other.#slots = this.#slots.fork();
     other.live = this.live.slice();
+    other.uses = this.uses.slice();
     other.job = this.job.slice();
     other.rate = this.rate.slice();
     other.startedMs = this.startedMs.slice();
@@ -117,6 +125,7 @@ export class RunTable {
     this.#grow(slot + 1);
     this.#slots.set(run.run, slot);
     this.job[slot] = owner.job;
+    this.uses[slot] = owner.uses;
     this.rate[slot] = owner.rate;
     this.durationMs[slot] = owner.durationMs;
     this.firstLink[slot] = nowhere;
@@ -175,6 +184,7 @@ export class RunTable {
     this.#erase(slot);
     this.#slots.delete(run);
     this.live[slot] = undefined;
+    this.uses[slot] = undefined;
     this.#vacant.push(slot);
   }
 
@@ -185,8 +195,8 @@ export class RunTable {
 
   readonly #compareEnds = (a: number, b: number): number => this.endMs[a]! - this.endMs[b]! || a - b;
 
-  #groupOf({ project, tier }: RunOwner): number {
-    const key = `${project}/${tier}`;
+  #groupOf({ project, tier, uses }: RunOwner): number {
+    const key = `${project}/${uses.keys.join()}/${tier}`;
     const known = this.#groupIds.get(key);
     if (known !== undefined) return known;
     const group = { project, tier, first: nowhere, count: 0 };

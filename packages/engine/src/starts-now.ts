@@ -112,7 +112,9 @@ export function preemptsNow(state: State, job: number, steps: Steps): Started | 
 function preemptsFromLane(state: State, job: number, steps: Steps): Started | null {
   const { queue } = state;
   const { lane } = queue.entryOf(job);
-  if (looksAlone(state, job)) {
+  const looks = howToLook(state, job);
+  if (looks === 'in-vain') return null;
+  if (looks === 'alone') {
     const { victims } = new Preemptions(state, state.clockMs, new Members(state.jobs)).alone(job);
     return victims > 0 ? { victims } : null;
   }
@@ -128,13 +130,19 @@ function preemptsFromLane(state: State, job: number, steps: Steps): Started | nu
 }
 
 /**
- * Everybody else has looked in vain already, and nobody before it is in its way: it is the first of its lane, and others may be
- * passed.
+ * What finds out whether a job would stop others. Where everybody else has looked in vain already only the first of a lane need
+ * look, and alone: a lane leaves the line with the first that finds nobody. Not so where that one only steps aside, or has a
+ * planned start and others have more of them, or where nobody may be passed: then the walk knows.
  */
-export function looksAlone({ queue, policy }: State, job: number): boolean {
+function howToLook({ queue, jobs, policy, clockMs }: State, job: number): 'walk' | 'alone' | 'in-vain' {
+  const { mode } = policy.backfill;
   const { lane } = queue.entryOf(job);
-  if (lane.shape.blocked === null || queue.open.size > 0) return false;
-  return policy.backfill.mode !== 'strict' && queue.firstOf(lane) === job;
+  if (lane.shape.blocked === null || queue.open.size > 0 || mode === 'strict') return 'walk';
+  const first = queue.firstOf(lane);
+  if (first === job) return 'alone';
+  const failedMs = jobs.failedMs(first);
+  const cools = failedMs !== null && failedMs + policy.preemption.coolingMs > clockMs;
+  return cools || mode === 'conservative' ? 'walk' : 'in-vain';
 }
 
 function inLine({ queue }: State): number {

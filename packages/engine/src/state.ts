@@ -210,7 +210,8 @@ function ownerOf(state: State, run: LiveRun): RunOwner {
   const job = state.jobs.slotOf(run.job);
   const { lane, facts } = state.queue.entryOf(job);
   const durationMs = facts.durationMs ?? never;
-  return { job, project: lane.project.id, tier: facts.tier, rate: rateOf(state, run), durationMs };
+  const uses = state.projects.keys.held(run.uses);
+  return { job, project: lane.project.id, tier: facts.tier, uses, rate: rateOf(state, run), durationMs };
 }
 
 /** The job waits. One that may preempt and for which nobody looked in vain yet is looked at, though there is no room. */

@@ -36,7 +36,7 @@ export class Victims {
   /** By what right the run may be stopped for such a job now; null when it may not. What else is between the two: `tookFrom`. */
   right(job: number, run: number): Right | null {
     const { table } = this.#state;
-    if (table.stopping[run] === 1 || table.doomed[run] === 1) return null;
+    if (table.stopping[run] === 1 || table.doomed[run] === 1 || this.#isFresh(run)) return null;
     const right = this.rights.mayTake(job, run);
     if (right === null || !this.answers(run)) return null;
     const { nearEndMs } = this.#state.policy.preemption;
@@ -118,13 +118,17 @@ export class Victims {
     return true;
   }
 
-  /** A run may work for its tier's least time first; one that has not started yet has all of it before it. */
+  /** One that has not started yet has all of its tier's least time before it. */
+  #isFresh(run: number): boolean {
+    const { table } = this.#state;
+    return table.startedMs[run]! < 0 && (this.#tiers.of(table.job[run]!)?.minRunMs ?? 0) > 0;
+  }
+
+  /** A run may work for its tier's least time first. */
   #shieldEnds(run: number): number {
     const { table } = this.#state;
     const minRunMs = this.#tiers.of(table.job[run]!)?.minRunMs ?? 0;
-    if (minRunMs === 0) return 0;
-    const startedMs = table.startedMs[run]!;
-    return startedMs < 0 ? never : startedMs + minRunMs;
+    return minRunMs === 0 ? 0 : table.startedMs[run]! + minRunMs;
   }
 
   /** When the job's budget of preemptions in the window allows one more. */
