@@ -6,6 +6,7 @@ import {
   type BatchItemView,
   type EventView,
   type ExplanationView,
+  explainBound,
   type JobDetail,
   type JobView,
   jobSpecSchema,
@@ -219,6 +220,7 @@ const change = z
       'near',
       'exclusive',
       'tier',
+      'time-limit',
       'ceiling',
     ]),
     victims: whole.meta({ description: 'runs that it would stop to start; with none it starts at once' }),
@@ -237,7 +239,9 @@ export const explanationSchema = view<ExplanationView>('Explanation', {
       runs: z.array(z.object({ job: text, project: text, run: text, endMs: whole.nullable() })),
     })
     .meta({ description: 'runs of which each alone, by ending, would let it start' }),
-  complete: z.boolean().meta({ description: 'false when there may be more that would help' }),
+  complete: z.boolean().meta({
+    description: `false when there may be more that would help: at most ${explainBound.changeSteps} steps are taken to try changes and ${explainBound.endSteps} to try the ends of the ${explainBound.runs} runs that end first`,
+  }),
 });
 
 export const dryRunSchema = z.object({

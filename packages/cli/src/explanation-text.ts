@@ -2,6 +2,7 @@
 // for a waiting job, dry runs for one that is not submitted.
 import {
   aheadText,
+  boundText,
   type Change,
   changeEdit,
   changeText,
@@ -23,7 +24,7 @@ export function printExplanation(cli: Cli, explanation: ExplanationView): void {
     for (const change of changes) item(cli, changeLine(change));
     for (const line of endLines(cli, ends.runs, ends.count, complete)) item(cli, line);
   }
-  if (!complete) paragraph(cli, 'Not everything was tried: there may be more that would help.');
+  if (!complete) paragraph(cli, boundText());
   if (!ahead || ahead.count === 0) return;
   cli.line();
   cli.line(`${ahead.count === 1 ? '1 job is' : `${ahead.count} jobs are`} ahead of it in the order:`);

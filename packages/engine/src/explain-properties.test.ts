@@ -15,11 +15,13 @@ import {
   type RunId,
   resolveAmount,
   type TopologyDemand,
+  type Verdict,
 } from '@muster/model';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
+import { demand, group, job } from './testing/builders.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { isFresh, isFull, withMembers } from './testing/reference-arrays.ts';
 import { World } from './testing/world.ts';
@@ -119,6 +121,7 @@ function applied(rows: EngineRows, job: JobId, change: ChangeKind): EngineRows {
   return withJob(rows, job, (row) => ({
     ...row,
     tier: change.kind === 'tier' ? change.to : row.tier,
+    durationMs: change.kind === 'time-limit' ? change.toMs : row.durationMs,
     demand: changed(row.demand, change),
   }));
 }
@@ -172,6 +175,27 @@ function* allChanges(rows: EngineRows, row: JobRow): IterableIterator<ChangeKind
     yield wider(topology).map((to) => ({ kind: 'topology', group: null, from: topology.level, to }));
   if (demand.exclusive) yield [{ kind: 'exclusive' }];
   for (const { name: to } of rows.policy.tiers) if (to !== tier) yield [{ kind: 'tier', from: tier, to }];
+}
+
+/** How long a job without a time limit is taken to run, so that all limits below can be tried. */
+const longMs = 12_000;
+
+/** Whether there is only room that is kept for another job, at its time. */
+function isKept(verdict: Verdict): boolean {
+  if (verdict.kind !== 'waits') return false;
+  return verdict.reasons.some((reason) => reason.code === 'reserved' && reason.startMs !== null);
+}
+
+/** A time limit, where the step has one, that is long enough to be told. */
+function inSeconds(step: Step): Step {
+  return step.do === 'submit' && step.durationMs !== null
+    ? { ...step, durationMs: step.durationMs * 30 }
+    : step;
+}
+
+/** From the longest. */
+function secondsBelow(ms: number): number[] {
+  return Array.from({ length: Math.ceil(ms / 1000) - 1 }, (_, i) => (Math.ceil(ms / 1000) - 1 - i) * 1000);
 }
 
 /** Ceilings above the job, each taken away. */
@@ -278,10 +302,45 @@ describe('for any history', { timeout }, () => {
         world.decide();
         const rows = world.rows();
         for (const [row, { changes }] of waiting(world)) {
-          const told = changes.filter(({ kind }) => kind !== 'ceiling').map(name);
+          const told = changes.filter(({ kind }) => kind !== 'ceiling' && kind !== 'time-limit').map(name);
           expect(told.sort()).toEqual(expectedChanges(rows, world.nowMs, row));
           const raised = changes.filter(({ kind }) => kind === 'ceiling').map(name);
           for (const each of liftable(rows, world.nowMs, row)) expect(raised).toContain(each);
+        }
+      }),
+      tried,
+    );
+  });
+
+  test.each(modes)('under %s backfill the time limit that is told is the longest that starts it', (mode) => {
+    fc.assert(
+      fc.property(arbitrarySteps, (steps) => {
+        const world = play(steps.map(inSeconds));
+        const { policy } = world.rows();
+        const tiers = policy.tiers.map((tier) => ({ ...tier, durationMs: longMs }));
+        world.setPolicy({ ...policy, tiers, quotas: [], backfill: { mode, depth: 3 } });
+        // One that wants all nodes for itself, so that much is kept for it.
+        const tasks = [...world.nodes.values()].filter(
+          ({ state, drain }) => state === 'ready' && !drain,
+        ).length;
+        const all = demand(group([], { tasks: Math.max(1, tasks), cpuMilli: 1000 }), { exclusive: true });
+        world.submit(job(1_000_000, all, { tier: 'critical', submittedMs: world.nowMs - 1000 }));
+        for (const [n, durationMs] of [null, null, 9500, 3000].entries()) {
+          const small = demand(group([], { tasks: 1 + (n & 1), cpuMilli: 500, memoryMib: 50 }));
+          world.submit(job(1_000_001 + n, small, { durationMs, submittedMs: world.nowMs }));
+        }
+        world.decide();
+        const rows = world.rows();
+        for (const [row, { verdict, changes }] of waiting(world)) {
+          const told = changes.find(({ kind }) => kind === 'time-limit');
+          // For others a limit could only change the order, by way of their deadline.
+          const isKnown = tiers.some(({ name: known }) => known === row.tier);
+          const limits = isKept(verdict) ? secondsBelow(row.durationMs ?? (isKnown ? longMs : 20_000)) : [];
+          const longest = limits.find((toMs) => {
+            const change = { kind: 'time-limit', fromMs: row.durationMs, toMs } as const;
+            return starts(applied(rows, row.job, change), world.nowMs, row.job);
+          });
+          expect(told && 'toMs' in told ? told.toMs : undefined).toBe(longest);
         }
       }),
       tried,

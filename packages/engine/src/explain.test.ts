@@ -160,6 +160,23 @@ describe('what would help', () => {
     expect(tiers(world, 3)).toEqual(['critical', 'guaranteed', 'standard']);
   });
 
+  test('a time limit, where only room is free that is kept for a job ahead', () => {
+    const world = new World(loadEngine, node('a'));
+    const hour = 3_600_000;
+    world.submit(job(1, oneTask(4), { durationMs: 2 * hour }));
+    world.running(world.cycle().units[0]!.run);
+    world.submit(job(2, oneTask(8)));
+    world.nowMs += hour + 500;
+    world.submit(job(3, oneTask(4)));
+    world.submit(job(4, oneTask(4), { durationMs: 4 * hour }));
+    world.cycle();
+    const limits = [2, 3, 4].map((n) =>
+      world.engine.explain(jobId(n), world.nowMs)!.changes.filter(({ kind }) => kind === 'time-limit'),
+    );
+    const told = { kind: 'time-limit', toMs: hour - 1000, victims: 0 };
+    expect(limits).toEqual([[], [{ ...told, fromMs: null }], [{ ...told, fromMs: 4 * hour }]]);
+  });
+
   test('the end of a member, where as many of its array are out as may be', () => {
     const world = new World(loadEngine, node('a'));
     world.submit(job(1, oneTask(1), { array: { count: 3, parallel: 2 } }));

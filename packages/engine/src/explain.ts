@@ -3,6 +3,7 @@
 import {
   countOf,
   type Explanation,
+  explainBound,
   hasIndex,
   type JobId,
   type NodeId,
@@ -42,9 +43,8 @@ import { supposeTrying } from './suppose.ts';
 import { supposed } from './supposed-job.ts';
 import { fitsNow, whyNot } from './verdict.ts';
 
-/** Steps for changes of the job and of ceilings, and for ends of runs: together a few dozen milliseconds. */
-const changeSteps = 40_000;
-const endSteps = 20_000;
+/** For changes of the job and of ceilings, and for ends of runs: together a few dozen milliseconds. */
+const { changeSteps, endSteps } = explainBound;
 
 export function explain(state: State, id: JobId, nowMs: number): Explanation | null {
   const verdict = verdictOf(state, id, nowMs);

@@ -2,6 +2,7 @@
 import type { Change, OverCeiling } from '@muster/model';
 import { type Candidate, type Ladder, laddersOf } from './demand-changes.ts';
 import { allOver, allOverAny } from './gates.ts';
+import { helpfulTimeLimit } from './helpful-time-limit.ts';
 import { none } from './project-amounts.ts';
 import type { Project } from './projects.ts';
 import { preemptsNow, type Started, type Steps, startsNow, walkTo } from './starts-now.ts';
@@ -19,6 +20,8 @@ export function helpfulChanges(state: State, job: number, roomFor: number | null
     const change = climb(state, job, ladder, roomFor, steps);
     if (change) found.push(change);
   }
+  const limit = helpfulTimeLimit(state, job, steps);
+  if (limit) found.push(limit);
   return [...found, ...helpfulCeilings(state, job, steps)];
 }
 

@@ -1,7 +1,14 @@
 // Runs of which each alone, by ending, would let a job start. There may be very many runs, so those whose known end is soonest
 // are tried first, trying ends with the steps, and runs that cannot help are told apart without trying: they are on nodes
 // that the job cannot use, or too small for it and for those of its own kind before it.
-import { type Ends, type HelpfulEnd, type LiveRun, taskCount, wholeDevice } from '@muster/model';
+import {
+  type Ends,
+  explainBound,
+  type HelpfulEnd,
+  type LiveRun,
+  taskCount,
+  wholeDevice,
+} from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import { type ClassFit, tasksIn } from './match.ts';
 import { amountRoom, deviceRoom, isClosed } from './node-room.ts';
@@ -16,7 +23,7 @@ import { fitsNow } from './verdict.ts';
 /** More are counted, not listed. */
 const listedMax = 5;
 /** Of very many runs only so many are looked at, the soonest. */
-const triedMax = 1024;
+const triedMax = explainBound.runs;
 
 export function helpfulEnds(state: State, job: number, steps: Steps): Ends {
   const { queue, jobs, table } = state;

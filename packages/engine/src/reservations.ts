@@ -168,6 +168,11 @@ export class Reservations {
     return this.#planned.every(({ job }) => isFound(this.#shapeOf(job)));
   }
 
+  /** The starts that were looked for so far. */
+  get startsMs(): readonly number[] {
+    return this.#byStart.map(({ start }) => start.startMs);
+  }
+
   /** The first start that a job ending then would still meet. */
   keptFor(endMs: number): Kept {
     const binding = this.#byStart.find(({ start }) => start.startMs < endMs);

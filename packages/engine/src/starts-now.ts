@@ -145,7 +145,8 @@ function howToLook({ queue, jobs, policy, clockMs }: State, job: number): 'walk'
   return cools || mode === 'conservative' ? 'walk' : 'in-vain';
 }
 
-function inLine({ queue }: State): number {
+/** Steps to line everybody up. */
+export function inLine({ queue }: State): number {
   let count = 1;
   for (const shape of queue.open) count += 1 + shape.lanes.size;
   return count;

@@ -55,6 +55,16 @@ describe('a change says what to do in words and as an edit', () => {
     [{ kind: 'exclusive' }, 'sharing its nodes with other jobs', 'exclusive: false'],
     [{ kind: 'tier', from: 'spot', to: 'standard' }, 'tier standard instead of spot', 'tier: standard'],
     [
+      { kind: 'time-limit', fromMs: null, toMs: 5_400_000 },
+      'a time limit of 1h30m instead of none',
+      'timeLimit: 1h30m',
+    ],
+    [
+      { kind: 'time-limit', fromMs: 86_400_000, toMs: 1000 },
+      'a time limit of 1s instead of 1d',
+      'timeLimit: 1s',
+    ],
+    [
       { kind: 'ceiling', project: 'a/b', user: 'ada', key: 'memory', from: 1024, to: 2048 },
       'the ceiling of project a/b for user ada raised to 2GiB memory; it is 1GiB memory',
       'quotas of a/b: userCeiling.memory: 2GiB',

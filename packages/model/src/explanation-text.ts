@@ -1,9 +1,9 @@
 // An explanation in sentences, the same in CLI and web: what would help as an edit of the spec or of the policy, who is ahead
 // and why, and how what is free lies.
 import type { Constraint } from './demand.ts';
-import type { AheadJob, Change, ChangeKind, RoomReport } from './explanation.ts';
+import { type AheadJob, type Change, type ChangeKind, explainBound, type RoomReport } from './explanation.ts';
 import { amountText, writtenAmount } from './quota.ts';
-import { formatMilli } from './units.ts';
+import { formatDurationMs, formatMilli } from './units.ts';
 
 const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? '' : 's'}`;
 
@@ -24,6 +24,12 @@ function constraintText({ label, op, values }: Constraint): string {
 export function changeText(change: Change): string {
   const stops = change.victims === 0 ? '' : `, by stopping ${count(change.victims, 'run')}`;
   return `${words(change)}${stops}`;
+}
+
+/** What to tell when not everything was tried. */
+export function boundText(): string {
+  const { changeSteps, endSteps, runs } = explainBound;
+  return `Not everything was tried: an answer takes at most ${changeSteps} steps for changes and ${endSteps} for the ends of the ${runs} runs that end first, and there may be more that would help.`;
 }
 
 function words(change: ChangeKind): string {
@@ -52,6 +58,10 @@ function words(change: ChangeKind): string {
       return 'sharing its nodes with other jobs';
     case 'tier':
       return `tier ${change.to} instead of ${change.from}`;
+    case 'time-limit': {
+      const from = change.fromMs === null ? 'none' : formatDurationMs(change.fromMs);
+      return `a time limit of ${formatDurationMs(change.toMs)} instead of ${from}`;
+    }
     case 'ceiling': {
       const whose = change.user === null ? '' : ` for user ${change.user}`;
       const to = change.to === null ? 'lifted' : `raised to ${amountText(change.key, change.to)}`;
@@ -90,6 +100,8 @@ export function changeEdit(change: ChangeKind): string {
       return 'exclusive: false';
     case 'tier':
       return `tier: ${change.to}`;
+    case 'time-limit':
+      return `timeLimit: ${formatDurationMs(change.toMs)}`;
     case 'ceiling': {
       const which = change.user === null ? 'ceiling' : 'userCeiling';
       const at = `quotas of ${change.project}: ${which}.${change.key}`;

@@ -14,9 +14,12 @@ export interface Explanation {
   /** Changes of the job or of a quota of which each alone would start it now. */
   readonly changes: readonly Change[];
   readonly ends: Ends;
-  /** False when trying was cut short: there may be more that would help. */
+  /** False when trying was cut short at its bound: there may be more that would help. */
   readonly complete: boolean;
 }
+
+/** What is tried for one answer: steps (a lane lined up, a task placed) for changes and for ends, and how many runs at most. */
+export const explainBound = { changeSteps: 40_000, endSteps: 20_000, runs: 1024 } as const;
 
 /** The order as things stand: what is served while a cycle goes on may change the order of projects. */
 export interface Ahead {
@@ -108,6 +111,8 @@ export type ChangeKind =
   | { readonly kind: 'near'; readonly group: string; readonly from: string; readonly to: string | null }
   | { readonly kind: 'exclusive' }
   | { readonly kind: 'tier'; readonly from: string; readonly to: string }
+  /** The longest that starts, in whole seconds: it ends before the room is kept for another job. `from` is null without one. */
+  | { readonly kind: 'time-limit'; readonly fromMs: number | null; readonly toMs: number }
   /** The ceiling of a project, or of one user in it; to null: none at all. */
   | {
       readonly kind: 'ceiling';
