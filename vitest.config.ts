@@ -1,5 +1,5 @@
 // Two kinds of tests. `unit` holds everything that needs no process of ours and runs in parallel; `system` starts
-// real servers, agents and databases, so its files run one after another and may take minutes.
+// real servers, agents and databases, so its files run two at a time and may take minutes.
 import { defineConfig } from 'vitest/config';
 
 const systemTimeoutMs = 180_000;
@@ -26,7 +26,8 @@ export default defineConfig({
           name: 'system',
           include: ['tests/**/*.test.ts'],
           exclude: ['**/node_modules/**', 'tests/structure/**'],
-          fileParallelism: false,
+          // They mostly wait: for leases to end, for agents to be missed.
+          maxWorkers: 2,
           testTimeout: systemTimeoutMs,
           hookTimeout: systemTimeoutMs,
           sequence: { groupOrder: 1 },
