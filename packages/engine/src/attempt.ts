@@ -1,27 +1,19 @@
 // One try of placing one gang with one choice of alternatives, inside one domain of the topology. What it placed stays
 // placed, whether or not all of it fitted; fit.ts tries again or undoes it.
 import { type GroupDemand, type TopologyDemand, wholeDevice } from '@muster/model';
-import { chooseDevices, choosePart } from './devices.ts';
 import { DomainNodes } from './domain-nodes.ts';
 import type { Fleet } from './fleet.ts';
 import { type Placement, undoTo } from './ledger.ts';
-import { type ClassFit, tasksIn } from './match.ts';
+import type { ClassFit } from './match.ts';
 import { strandedMicro } from './mix.ts';
-import {
-  amountRoom,
-  compareTightness,
-  deviceRoom,
-  isClosed,
-  labelsAllowed,
-  opens,
-  scoreOn,
-} from './node-room.ts';
+import { amountRoom, compareTightness, isClosed, labelsAllowed, roomFor, scoreOn } from './node-room.ts';
 import { candidates, pack, roomiest, roomsOf } from './packing.ts';
-import { takePort } from './ports.ts';
 import { Rooms } from './rooms.ts';
 import { isTied, type Option, type Shape } from './shape.ts';
 import type { SortedInts } from './sorted-ints.ts';
 import { share } from './spread.ts';
+import { takeTasks } from './take-tasks.ts';
+import { findTightest, vainMax } from './tightest.ts';
 import { root } from './tree.ts';
 
 /** How far an attempt came: groups wholly placed, and tasks of the first that was not. */
@@ -47,9 +39,6 @@ export interface Ground {
 
 const complete: Progress = { placed: -1, group: -1, tasksFit: 0 };
 
-/** Nodes looked at one by one before a leap is tried; a leap costs as much as a few of them. */
-const vainMax = 4;
-
 export class Attempt {
   readonly placement: Placement;
   readonly #fleet: Fleet;
@@ -59,9 +48,6 @@ export class Attempt {
   readonly #own: Set<number> | null;
   /** Tasks of the gang in each domain, where the job asks for an even spread of all its groups. */
   #spread: Map<number, number> | null = null;
-  #foundFit: ClassFit | null = null;
-  #foundAt = -1;
-  #tasksNext = 0;
 
   constructor(fleet: Fleet, shape: Shape, ground: Ground) {
     this.#fleet = fleet;
@@ -86,8 +72,7 @@ export class Attempt {
 
   /** So many tasks of the first group to a node that has room for them. */
   takeOn(slot: number, fit: ClassFit, tasks: number): void {
-    this.#foundAt = this.#fleet.begin(slot);
-    this.#take(0, slot, fit, tasks);
+    this.#take(0, slot, fit, tasks, this.#fleet.begin(slot));
   }
 
   #placeGroup(group: number, demand: GroupDemand, options: readonly Option[], chosen: number): number {
@@ -216,8 +201,7 @@ export class Attempt {
       if (found < 0) break;
       const slot = nodes.slots[found]!;
       const tasks = Math.min(left, nodes.room(found));
-      this.#foundAt = fleet.begin(slot);
-      this.#take(group, slot, rooms.fitOf(slot), tasks);
+      this.#take(group, slot, rooms.fitOf(slot), tasks, fleet.begin(slot));
       nodes.took(found, tasks);
       left -= tasks;
     }
@@ -231,6 +215,7 @@ export class Attempt {
     let best = -1;
     let bestScore = 0;
     let bestFit: ClassFit | null = null;
+    let bestAt = -1;
     for (let f = 0; f < fits.length; f++) {
       const fit = fits[f]!;
       const { index } = fleet.byClass[fit.classId]!;
@@ -239,7 +224,7 @@ export class Attempt {
       let p = whole ? index.lowerBound(fleet.freeDevices, fit.count) : index.first();
       for (let vain = 0; p >= 0; ) {
         const slot = index.at(p);
-        const usable = this.#room(slot, fit, 1, needsPort) > 0;
+        const usable = this.room(slot, fit, 1, needsPort) > 0;
         if (usable) {
           const score = this.#scoreWith(slot, fit);
           const tighter = best >= 0 && score === bestScore && this.#isTighter(slot, fit, best, bestFit!);
@@ -247,7 +232,7 @@ export class Attempt {
             best = slot;
             bestScore = score;
             bestFit = fit;
-            this.#foundAt = p;
+            bestAt = p;
           }
         }
         // Nodes with equally much left stand together: none is better than one that is usable, or better off than a full one.
@@ -256,7 +241,7 @@ export class Attempt {
       }
     }
     if (best < 0) return 0;
-    this.#take(group, best, bestFit!, 1);
+    this.#take(group, best, bestFit!, 1, bestAt);
     return 1;
   }
 
@@ -300,10 +285,9 @@ export class Attempt {
       const slot = slots[i]!;
       const needsPort = group === 0 && this.placement.port < 0;
       const fit = fitOf[fleet.classOf[slot]!]!;
-      const tasks = this.#room(slot, fit, left, needsPort);
+      const tasks = this.room(slot, fit, left, needsPort);
       if (tasks === 0) continue;
-      this.#foundAt = fleet.begin(slot);
-      this.#take(group, slot, fit, tasks);
+      this.#take(group, slot, fit, tasks, fleet.begin(slot));
       left -= tasks;
       // Nodes without a free port were out for rank 0 only. And where domains have countable resources, tasks may have taken
       // less of them than they could have, so that the node holds more.
@@ -328,6 +312,7 @@ export class Attempt {
 
   #placeInTier(group: number, fits: readonly ClassFit[], wanted: number, once: boolean): number {
     const fleet = this.#fleet;
+    const { latest } = fleet;
     let tasksMax = 0;
     for (let i = 0; i < fits.length; i++) tasksMax = Math.max(tasksMax, fits[i]!.tasksMax);
     let left = wanted;
@@ -335,16 +320,16 @@ export class Attempt {
     while (left > 0 && tasks > 0) {
       tasks = Math.min(tasks, left);
       const needsPort = group === 0 && this.placement.port < 0;
-      const slot = this.#sameAgain(fits, tasks, needsPort)
-        ? fleet.latest.slot
-        : this.#tightest(fits, tasks, needsPort);
-      if (slot < 0) {
-        tasks = this.#tasksNext;
+      const free = this.#isFree(tasks);
+      const again = free && latest.holdsAnother(fleet, this.#shape, fits, needsPort);
+      const found = again ? latest : findTightest(fleet, fits, tasks, needsPort, this);
+      if (found.slot < 0) {
+        tasks = found.tasksNext;
         continue;
       }
-      const position = this.#take(group, slot, this.#foundFit!, tasks);
-      if (this.#own === null && tasks === 1 && this.#ground.avoid.size === 0)
-        this.#remember(fits, slot, position, needsPort);
+      const { slot, fit } = found;
+      const position = this.#take(group, slot, fit!, tasks, found.position);
+      if (free) latest.set(fleet, this.#shape, fits, fit!, slot, position, needsPort);
       left -= tasks;
       if (once) break;
       // Nodes without a free port are out for rank 0 only; they may hold more than the first one did.
@@ -353,170 +338,24 @@ export class Attempt {
     return wanted - left;
   }
 
-  /** A job that is nothing but the task that was placed last goes beside it, if that is its place. */
-  runAgain(): boolean {
-    const { fits, needsPort } = this.#fleet.latest;
-    if (!this.#sameAgain(fits!, 1, needsPort)) return false;
-    const { slot } = this.#fleet.latest;
-    const position = this.#take(0, slot, this.#foundFit!, 1);
-    this.#remember(fits!, slot, position, needsPort);
-    return true;
-  }
-
-  #remember(fits: readonly ClassFit[], slot: number, position: number, needsPort: boolean): void {
-    const { latest, changes, ledger, taken } = this.#fleet;
-    const shape = isOneTask(this.#shape) ? this.#shape : null;
-    const fit = this.#foundFit!;
-    const device = ledger.devices[ledger.devicesAt[ledger.size - 1]!]!;
-    const opened = fit.milli === wholeDevice || taken.taken(slot, device) === fit.milli;
-    latest.set(shape, fits, fit, opened, slot, position, needsPort, changes.count);
-  }
-
-  /**
-   * Whether the node that the last such task went to is the tightest again. It is while it holds another: it has less left
-   * than when it was the tightest, and since then nothing else in the fleet has changed. But where the last one went to a
-   * device that others share and this one would open another, a node with fewer untouched devices may come first.
-   */
-  #sameAgain(fits: readonly ClassFit[], tasks: number, needsPort: boolean): boolean {
-    const { latest, changes } = this.#fleet;
-    if (latest.changes !== changes.count || latest.fits !== fits || latest.needsPort !== needsPort)
-      return false;
-    if (tasks !== 1 || this.#own !== null || this.#ground.avoid.size > 0) return false;
-    if (this.#room(latest.slot, latest.fit!, 1, needsPort) === 0) return false;
-    if (!latest.opened && opens(this.#fleet, latest.slot, latest.fit!, 1) > 0) return false;
-    this.#foundFit = latest.fit;
-    this.#foundAt = latest.position;
-    return true;
-  }
-
-  /**
-   * The node with the least left over among those that hold `tasks` more, or -1. In that case `#tasksNext` is the most
-   * that any node might hold, so that the caller need not count down one by one.
-   */
-  #tightest(fits: readonly ClassFit[], tasks: number, needsPort: boolean): number {
-    let best = -1;
-    let bestFit: ClassFit | null = null;
-    this.#tasksNext = 0;
-    for (let f = 0; f < fits.length; f++) {
-      const fit = fits[f]!;
-      const position =
-        fit.milli === wholeDevice
-          ? this.#tightestOfClass(fit, tasks, needsPort)
-          : this.#tightestForParts(fit, tasks, needsPort);
-      if (position < 0) continue;
-      const slot = this.#fleet.byClass[fit.classId]!.index.at(position);
-      if (best >= 0 && compareTightness(this.#fleet, slot, fit, best, bestFit!, tasks) > 0) continue;
-      best = slot;
-      bestFit = fit;
-      this.#foundAt = position;
-    }
-    this.#foundFit = bestFit;
-    return best;
-  }
-
-  /** For whole devices the index is in the right order already: the first position that holds the tasks is the tightest. */
-  #tightestOfClass(fit: ClassFit, tasks: number, needsPort: boolean): number {
-    const fleet = this.#fleet;
-    const { index } = fleet.byClass[fit.classId]!;
-    const devices = tasks * fit.count;
-    const single = tasks === 1;
-    const from = single
-      ? fleet.positionOf(index, devices, devices * wholeDevice, fit.cpuMilli, fit.memoryMib)
-      : index.lowerBound(fleet.freeDevices, devices);
-    let vain = 0;
-    for (let p = from; p >= 0; ) {
-      const slot = index.at(p);
-      const room = this.#room(slot, fit, tasks, needsPort);
-      if (room === tasks) return p;
-      if (room > this.#tasksNext) this.#tasksNext = room;
-      // Many nodes of equal devices without enough cores or memory are passed over in one step.
-      p = single && ++vain >= vainMax ? this.#leap(index, p, fit) : index.next(p);
-    }
-    const below = from < 0 ? index.last() : index.previous(from);
-    if (below >= 0 && fit.count > 0) {
-      const room = Math.min(tasks - 1, tasksIn(fleet.freeDevices[index.at(below)]!, fit.count));
-      if (room > this.#tasksNext) this.#tasksNext = room;
-    }
-    return -1;
-  }
-
-  /** The next position, or a later one when the nodes between certainly lack cores or memory for one task. */
-  #leap(index: SortedInts, position: number, fit: ClassFit): number {
-    const { freeDevices, freeMilli, freeCpu, freeMemory } = this.#fleet;
-    const slot = index.at(position);
-    const cpuMilli = freeCpu[slot]!;
-    if (cpuMilli >= fit.cpuMilli && freeMemory[slot]! >= fit.memoryMib) return index.next(position);
-    return this.#fleet.positionOf(
-      index,
-      freeDevices[slot]!,
-      freeMilli[slot]!,
-      Math.max(cpuMilli, fit.cpuMilli),
-      fit.memoryMib,
-    );
-  }
-
-  /** For parts of devices the index is in no useful order. */
-  #tightestForParts(fit: ClassFit, tasks: number, needsPort: boolean): number {
-    const { index } = this.#fleet.byClass[fit.classId]!;
-    let best = -1;
-    for (let p = index.first(); p >= 0; p = index.next(p)) {
-      const slot = index.at(p);
-      const room = this.#room(slot, fit, tasks, needsPort);
-      if (room < tasks) {
-        if (room > this.#tasksNext) this.#tasksNext = room;
-      } else if (best < 0 || compareTightness(this.#fleet, slot, fit, index.at(best), fit, tasks) < 0)
-        best = p;
-    }
-    return best;
+  /** Whether the task that was placed last, and this one, may go wherever the tightest node is. */
+  #isFree(tasks: number): boolean {
+    return tasks === 1 && this.#own === null && this.#ground.avoid.size === 0;
   }
 
   /** How many more tasks the node holds, at most `tasks`. */
-  #room(slot: number, fit: ClassFit, tasks: number, needsPort: boolean): number {
-    const fleet = this.#fleet;
+  room(slot: number, fit: ClassFit, tasks: number, needsPort: boolean): number {
     const { avoid } = this.#ground;
     if (avoid.size > 0 && avoid.has(slot)) return 0;
-    if (isClosed(fleet, this.#shape, slot, this.#own?.has(slot) === true)) return 0;
-    if (needsPort && !fleet.hasFreePort(slot)) return 0;
-    const cpuMilli = fleet.freeCpu[slot]!;
-    const memoryMib = fleet.freeMemory[slot]!;
-    const room =
-      cpuMilli >= tasks * fit.cpuMilli && memoryMib >= tasks * fit.memoryMib
-        ? Math.min(tasks, deviceRoom(fleet, slot, fit))
-        : amountRoom(fleet, slot, fit);
-    return fit.needs.length === 0 ? room : Math.min(room, fleet.resources.roomAt(slot, fit.needs));
+    return roomFor(this.#fleet, this.#shape, slot, fit, tasks, needsPort, this.#own?.has(slot) === true);
   }
 
-  /** Returns the node's position in the index afterwards. */
-  #take(group: number, slot: number, fit: ClassFit, tasks: number): number {
-    const fleet = this.#fleet;
-    const { ledger } = fleet;
+  /** From its position in the index to the one afterwards. */
+  #take(group: number, slot: number, fit: ClassFit, tasks: number, position: number): number {
     const first = this.#own === null || !this.#own.has(slot);
-    if (first) fleet.enterRun(slot, this.#shape.demand.exclusive);
     this.#own?.add(slot);
-    const pick = ledger.add(group, slot, fit, tasks, first);
-    for (let i = 0, at = ledger.devicesAt[pick]!; i < tasks; i++, at += fit.count) {
-      const { words, milli, stride } = fleet.taken;
-      if (fit.milli < wholeDevice)
-        ledger.devices[at] = choosePart(milli, slot * stride * 32, fit.devices, fit.mask, fit.milli);
-      else if (fit.count > 0)
-        chooseDevices(words, slot * stride, fit.devices, fit.mask, fit.count, ledger.devices, at);
-      fleet.changeTask(1, slot, fit, ledger.devices, at, fit.count, fit.milli);
-    }
-    const position = fleet.end(slot, this.#foundAt);
-    this.placement.to = ledger.size;
-    if (group !== 0 || this.placement.port >= 0) return position;
-    this.placement.portSlot = slot;
-    this.placement.port = fleet.freePort(slot);
-    takePort(fleet.ports[slot]!, this.placement.port);
-    return position;
+    return takeTasks(this.#fleet, this.#shape, this.placement, group, slot, fit, tasks, first, position);
   }
-}
-
-/** Whether every job of the shape is one task that may go anywhere, and one alternative is all it has. */
-function isOneTask({ ranked, groups, demand, nodePreferences }: Shape): boolean {
-  if (ranked.length !== 1 || groups.length !== 1 || nodePreferences.length > 0) return false;
-  const { tasks, topology, near } = groups[0]!.demand;
-  return tasks === 1 && topology === null && near === null && demand.topology === null;
 }
 
 const anywhere = (): boolean => true;

@@ -39,7 +39,7 @@ export class DomainNodes {
     const room = this.#rooms[at]!;
     if (!this.#limited || room === 0) return room;
     const slot = this.slots[at]!;
-    return Math.min(room, this.#fleet.resources.roomAt(slot, this.#of.fitOf(slot).needs));
+    return this.#fleet.resources.roomAt(slot, this.#of.fitOf(slot).needs, room);
   }
 
   /** Of the cheapest nodes the one that takes most of what is left, the tightest of those; -1 when none takes any. */

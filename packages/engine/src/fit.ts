@@ -38,9 +38,9 @@ export function place(
     for (const node of avoid) if (fleet.slots.has(node)) slots.add(fleet.slotOf(node));
     const away = slots.size > 0 ? placeAround(fleet, shape, slots, allows) : null;
     if (away) return away;
-  } else if (fleet.latest.shape === shape && !fleet.mix.isMixed) {
-    const attempt = new Attempt(fleet, shape, wholeFleet);
-    if (attempt.runAgain()) return ifAllowed(fleet, attempt.placement, allows);
+  } else {
+    const again = fleet.latest.placeAgain(fleet, shape);
+    if (again) return ifAllowed(fleet, again, allows);
   }
   return placeAround(fleet, shape, anyNode, allows);
 }

@@ -123,7 +123,7 @@ function lackNow(fleet: Fleet, question: LackQuestion, slot: number, fit: ClassF
   if (fleet.freeMemory[slot]! < fit.memoryMib) return 'memory-busy';
   if (!question.own.has(slot) && isExclusivelyTaken(fleet, question.shape, slot)) return 'exclusive';
   if (question.needsPort && !fleet.hasFreePort(slot)) return 'ports-busy';
-  return fleet.resources.roomAt(slot, fit.needs) === 0 ? 'resource-busy' : null;
+  return fleet.resources.roomAt(slot, fit.needs, 1) === 0 ? 'resource-busy' : null;
 }
 
 /** "rack r7 has 2 kW of power left, the task needs 5.6 kW of power", for the domain where most is left. */

@@ -1,40 +1,87 @@
 // The node that a single task last went to: jobs that ask the same and come one after the other fill one node after the other,
-// so that the search for the tightest node is mostly for the one just found. See `Attempt` for when that holds.
+// so that the search for the tightest node is mostly for the one just found.
+import { wholeDevice } from '@muster/model';
+import type { Fleet } from './fleet.ts';
+import type { Placement } from './ledger.ts';
 import type { ClassFit } from './match.ts';
+import { opens, roomFor } from './node-room.ts';
 import type { Shape } from './shape.ts';
+import { takeTasks } from './take-tasks.ts';
+import type { Tightest } from './tightest.ts';
 
-export class Latest {
+export class Latest implements Tightest {
   /** The shape, where every job of it is one such task and nothing else. */
   shape: Shape | null = null;
   /** Among which classes it was looked for, and whether it had to have a port. */
-  fits: readonly ClassFit[] | null = null;
-  needsPort = false;
+  #fits: readonly ClassFit[] | null = null;
+  #needsPort = false;
   fit: ClassFit | null = null;
   /** Whether it took of a device that nobody else had touched; always for whole devices. */
-  opened = true;
+  #opened = true;
   slot = -1;
-  /** In the index of its class. */
   position = -1;
+  readonly tasksNext = 0;
   /** Changes of the fleet up to then. */
-  changes = -1;
+  #changes = -1;
 
+  /** What was placed last is a single task that could go anywhere; the node's position is as it is afterwards. */
   set(
-    shape: Shape | null,
+    fleet: Fleet,
+    shape: Shape,
     fits: readonly ClassFit[],
     fit: ClassFit,
-    opened: boolean,
     slot: number,
     position: number,
     needsPort: boolean,
-    changes: number,
   ): void {
-    this.shape = shape;
-    this.fits = fits;
+    this.shape = isOneTask(shape) ? shape : null;
+    this.#fits = fits;
     this.fit = fit;
-    this.opened = opened;
     this.slot = slot;
-    this.position = position;
-    this.needsPort = needsPort;
-    this.changes = changes;
+    this.#needsPort = needsPort;
+    this.#took(fleet, position);
   }
+
+  /**
+   * Whether the node is the tightest again for a task that may go anywhere. It is while it holds another: it has less left than
+   * when it was the tightest, and since then nothing else in the fleet has changed. But where the last one went to a device
+   * that others share and this one would open another, a node with fewer untouched devices may come first.
+   */
+  holdsAnother(fleet: Fleet, shape: Shape, fits: readonly ClassFit[], needsPort: boolean): boolean {
+    return this.#fits === fits && this.#needsPort === needsPort && this.#isTightest(fleet, shape);
+  }
+
+  /** A place for a job that is nothing but the task that was placed last: beside it, if that is its place; else null. */
+  placeAgain(fleet: Fleet, shape: Shape): Placement | null {
+    if (this.shape !== shape || fleet.mix.isMixed || !this.#isTightest(fleet, shape)) return null;
+    const { size } = fleet.ledger;
+    const placement = { from: size, to: size, portSlot: -1, port: -1 };
+    const position = takeTasks(fleet, shape, placement, 0, this.slot, this.fit!, 1, true, this.position);
+    this.#took(fleet, position);
+    return placement;
+  }
+
+  #isTightest(fleet: Fleet, shape: Shape): boolean {
+    const { slot } = this;
+    const fit = this.fit!;
+    if (this.#changes !== fleet.changes.count) return false;
+    if (roomFor(fleet, shape, slot, fit, 1, this.#needsPort, false) === 0) return false;
+    return this.#opened || opens(fleet, slot, fit, 1) === 0;
+  }
+
+  #took({ changes, ledger, taken }: Fleet, position: number): void {
+    const { milli } = this.fit!;
+    this.position = position;
+    this.#changes = changes.count;
+    this.#opened =
+      milli === wholeDevice ||
+      taken.taken(this.slot, ledger.devices[ledger.devicesAt[ledger.size - 1]!]!) === milli;
+  }
+}
+
+/** Whether every job of the shape is one task that may go anywhere, and one alternative is all it has. */
+function isOneTask({ ranked, groups, demand, nodePreferences }: Shape): boolean {
+  if (ranked.length !== 1 || groups.length !== 1 || nodePreferences.length > 0) return false;
+  const { tasks, topology, near } = groups[0]!.demand;
+  return tasks === 1 && topology === null && near === null && demand.topology === null;
 }

@@ -226,7 +226,7 @@ export class NodeOffers {
 
   #isLimited(slot: number): boolean {
     const fit = this.#fits.get(this.#fleet.classOf[slot]!);
-    return fit !== undefined && this.#fleet.resources.roomAt(slot, fit.needs) < fit.tasksMax;
+    return fit !== undefined && this.#fleet.resources.roomAt(slot, fit.needs, fit.tasksMax) < fit.tasksMax;
   }
 
   #isValid({ slot, version }: Offer): boolean {
@@ -257,7 +257,7 @@ export class NodeOffers {
     if (isClosed(this.#fleet, this.#shape, slot, false)) return 0;
     const room = Math.min(this.#tasks, amountRoom(this.#fleet, slot, fit));
     const { resources } = this.#fleet;
-    return resources.list.length === 0 ? room : Math.min(room, resources.roomAt(slot, fit.needs));
+    return resources.roomAt(slot, fit.needs, room);
   }
 
   #offerOf(slot: number, fit: ClassFit, room: number, version: number): Offer | null {

@@ -15,6 +15,25 @@ export function amountRoom(fleet: Fleet, slot: number, fit: ClassFit): number {
   );
 }
 
+/** How many more tasks of the shape the node holds, at most `tasks`; its gang may have some there already. */
+export function roomFor(
+  fleet: Fleet,
+  shape: Shape,
+  slot: number,
+  fit: ClassFit,
+  tasks: number,
+  needsPort: boolean,
+  own: boolean,
+): number {
+  if (isClosed(fleet, shape, slot, own)) return 0;
+  if (needsPort && !fleet.hasFreePort(slot)) return 0;
+  const room =
+    fleet.freeCpu[slot]! >= tasks * fit.cpuMilli && fleet.freeMemory[slot]! >= tasks * fit.memoryMib
+      ? Math.min(tasks, deviceRoom(fleet, slot, fit))
+      : amountRoom(fleet, slot, fit);
+  return fit.needs.length === 0 ? room : fleet.resources.roomAt(slot, fit.needs, room);
+}
+
 /** How many tasks the node's free devices hold. */
 export function deviceRoom(fleet: Fleet, slot: number, fit: ClassFit): number {
   if (fit.milli === wholeDevice) return tasksIn(freeMatching(fleet, slot, fit), fit.count);

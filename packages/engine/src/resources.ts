@@ -64,13 +64,18 @@ export class Resources {
 
   /** What the domain has of it; infinite where there is no limit. */
   limit(resource: number, domain: number): number {
+    return this.#limitsOf(resource, domain)[domain]!;
+  }
+
+  /** What domains have of it, this one looked up. */
+  #limitsOf(resource: number, domain: number): Float64Array {
     if (this.#madeFor !== this.#tree.generation) {
       this.#madeFor = this.#tree.generation;
       this.#limits = this.list.map(() => new Float64Array(this.#tree.size).fill(-1));
     }
     const limits = this.#limits[resource]!;
     if (limits[domain]! < 0) limits[domain] = this.#capacity(resource, domain);
-    return limits[domain]!;
+    return limits;
   }
 
   #capacity(resource: number, domain: number): number {
@@ -80,12 +85,18 @@ export class Resources {
     return amount === undefined ? Number.POSITIVE_INFINITY : amount * wholeDevice;
   }
 
-  /** How many tasks that need so much of each resource the domains above a node still hold. */
-  roomAt(slot: number, needs: readonly number[]): number {
-    let room = Number.POSITIVE_INFINITY;
+  /** How many tasks that need so much of each resource the domains above a node still hold, at most `most`. */
+  roomAt(slot: number, needs: readonly number[], most: number): number {
+    let room = most;
     for (let r = 0; r < needs.length; r++) {
-      if (needs[r] === 0 || this.levels[r]! < 0) continue;
-      room = Math.min(room, this.#holds(r, this.#tree.at(slot, this.levels[r]!), needs[r]!));
+      const need = needs[r]!;
+      const level = this.levels[r]!;
+      if (need === 0 || level < 0) continue;
+      const domain = this.#tree.at(slot, level);
+      // Asked for every placement: what is left is never made a number of its own.
+      const limits = this.#limitsOf(r, domain);
+      const left = limits[domain]! - (this.#used[r]![domain] ?? 0);
+      if (left < room * need) room = left <= 0 ? 0 : Math.floor(left / need);
     }
     return room;
   }
