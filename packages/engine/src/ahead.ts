@@ -152,8 +152,9 @@ class Standings {
     side.count = side.line?.jobs.size ?? side.sides.reduce((sum, { count }) => sum + count, 0);
     side.next = side.line?.jobs.at(0) ?? side.sides[0]?.next ?? -1;
     if (side === this.#root) return;
-    side.within = !side.own && staysWithin(side.project, queue.entryOf(side.next).lane.shape.ask);
-    side.share = shareOf(projects, side.project, side.own);
+    side.within =
+      !side.own && staysWithin(projects.amounts, side.project.id, queue.entryOf(side.next).lane.shape.ask);
+    side.share = shareOf(projects, side.project.id, side.own);
   }
 }
 

@@ -205,7 +205,7 @@ function whyWaits(state: State, job: number, id: JobId): Verdict {
   queue.open.add(shape);
   const { count, member } = laterMember(state, job, id);
   walkTo(state, job, { steps: null, preempts: true, member }, (pass) => {
-    const last = pass.placed.at(-1);
+    const last = pass.placed.last();
     const isMeant = (of: { job: number; id: JobId } | undefined): boolean =>
       of !== undefined && (member === undefined ? of.job === job : of.id === member);
     if (last && isMeant(last)) verdict = placedOn(fleets.live, last.placement);

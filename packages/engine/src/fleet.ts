@@ -183,8 +183,8 @@ export class Fleet {
     for (let i = 0; i < count; i++) this.#sell(slot, devices[at + i]!, sign * milli);
     this.tasks[slot]! += sign;
     if (this.resources.list.length > 0) this.#use(sign, slot, devices, at, count, milli);
-    this.usedCpu[slot] = assertAmount(this.usedCpu[slot]! + sign * amounts.cpuMilli, 'taken cores');
-    this.usedMemory[slot] = assertAmount(this.usedMemory[slot]! + sign * amounts.memoryMib, 'taken memory');
+    change(this.usedCpu, slot, sign * amounts.cpuMilli, 'taken cores');
+    change(this.usedMemory, slot, sign * amounts.memoryMib, 'taken memory');
     this.#refree(slot);
   }
 
@@ -203,8 +203,8 @@ export class Fleet {
     for (const [index, milli] of kept.devices) this.#sell(slot, index, sign * milli);
     this.tasks[slot]! += sign * kept.tasks;
     this.#useAll(1, slot);
-    this.usedCpu[slot] = assertAmount(this.usedCpu[slot]! + sign * kept.cpuMilli, 'kept cores');
-    this.usedMemory[slot] = assertAmount(this.usedMemory[slot]! + sign * kept.memoryMib, 'kept memory');
+    change(this.usedCpu, slot, sign * kept.cpuMilli, 'kept cores');
+    change(this.usedMemory, slot, sign * kept.memoryMib, 'kept memory');
     this.#refree(slot);
   }
 
@@ -564,6 +564,13 @@ export class Fleet {
     this.claimedAlone = grown(this.claimedAlone, size);
     this.moves = grown(this.moves, size);
   }
+}
+
+function change(column: Float64Array, slot: number, amount: number, what: string): void {
+  const now = column[slot]! + amount;
+  // A number that is handed on is made an object: only one that is wrong.
+  if (!(now >= 0 && now <= Number.MAX_SAFE_INTEGER)) assertAmount(now, what);
+  column[slot] = now;
 }
 
 export function exists(facts: NodeFacts): boolean {

@@ -8,20 +8,31 @@ import type { Ask } from './resource-keys.ts';
 
 /** The first project whose ceiling would be exceeded, from the job's own upwards; null when there is none. */
 export function overAt(project: Project, user: string, ask: Ask): Project | null {
-  for (let at: Project | null = project; at !== null; at = at.parent)
-    if (at.limits && exceeds(at, user, ask)) return at;
+  // Asked twice for every job that is tried: by numbers, because the projects themselves lie far apart.
+  const { parent, limits } = project.amounts;
+  for (let id = project.id; id >= 0; id = parent[id]!)
+    if (limits[id] === 1 && exceeds(project, id, user, ask)) return upTo(project, id);
   return null;
 }
 
-function exceeds({ amounts: all, row, userUse }: Project, user: string, { keys, amounts }: Ask): boolean {
-  const { use, ceiling, userCeiling } = all;
+/** Whether a project's ceilings are, which is this one or above it. */
+function exceeds(project: Project, id: number, user: string, { keys, amounts }: Ask): boolean {
+  const { use, ceiling, userCeiling, width } = project.amounts;
   for (let i = 0; i < keys.length; i++) {
-    const at = row + keys[i]!;
+    const key = keys[i]!;
+    const at = id * width + key;
     if (ceiling[at] !== none && use[at]! + amounts[i]! > ceiling[at]!) return true;
     if (userCeiling[at] === none) continue;
-    if ((userUse?.get(user)?.[keys[i]!] ?? 0) + amounts[i]! > userCeiling[at]!) return true;
+    const own = upTo(project, id).userUse?.get(user)?.[key] ?? 0;
+    if (own + amounts[i]! > userCeiling[at]!) return true;
   }
   return false;
+}
+
+function upTo(project: Project, id: number): Project {
+  let at = project;
+  while (at.id !== id) at = at.parent!;
+  return at;
 }
 
 /** Every ceiling that is in the way of each of several alternatives; of one ceiling the least that is asked of it. */

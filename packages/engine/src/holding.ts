@@ -3,7 +3,7 @@
 import type { LiveRun } from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import type { Placement } from './ledger.ts';
-import type { Placed } from './pass.ts';
+import type { Placed } from './placed-jobs.ts';
 import { releasePort, takePort } from './ports.ts';
 import type { Project } from './projects.ts';
 import type { Ask } from './resource-keys.ts';

@@ -25,9 +25,9 @@ import {
 import type { Fleet } from './fleet.ts';
 import { allOver, allOverAny, isUserOver, overAt } from './gates.ts';
 import { Hasher } from './hash.ts';
-import type { Placement } from './ledger.ts';
 import { compareText } from './order.ts';
-import { type Kept, type Pass, type Placed, undoPass, walk } from './pass.ts';
+import { type Kept, type Pass, undoPass, walk } from './pass.ts';
+import type { PlacedJobs } from './placed-jobs.ts';
 import { type Entry, type Lane, type Queue, waitingOf } from './queue.ts';
 import { type Reason, reasonOf } from './reason.ts';
 import type { Ask } from './resource-keys.ts';
@@ -47,7 +47,7 @@ export function decide(state: State, nowMs: number): Plan {
   const pass = walk(state, () => false, { remembers: true });
   if (looked) state.keeps = pass.kept.size > 0;
   const units = settled;
-  for (let i = 0; i < pass.placed.length; i++) units.push(makeUnit(state, pass.placed[i]!));
+  for (let i = 0; i < pass.placed.length; i++) units.push(makeUnit(state, pass.placed, i));
   for (const unit of preemptUnits(state, pass.preemptions)) units.push(unit);
   for (const unit of releaseStuck(state)) units.push(unit);
   undoPass(state, pass);
@@ -210,7 +210,7 @@ function judge(state: State, pass: Pass): Judged {
   const waits = new Set<Shape>();
   const starts = new Set<Lane>();
   if (pass.over.size + pass.kept.size > 0)
-    for (const { job } of [...pass.placed, ...pass.preemptions.claims]) starts.add(queue.entryOf(job).lane);
+    for (const job of startedJobs(pass)) starts.add(queue.entryOf(job).lane);
   for (const [lane, asks] of pass.over) {
     const { project, user, shape } = lane;
     const over = asks.map((ask) => overAt(project, user, ask));
@@ -303,7 +303,7 @@ function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
   const { queue } = state;
   const verdicts: EntryVerdict[] = [];
   let started: ReadonlyMap<Entry, number> | null = null;
-  let startedJobs: ReadonlySet<number> | null = null;
+  let exhausted: ReadonlySet<number> | null = null;
   const tellEntry = (entry: Entry, why: Why, lasting: boolean): void => {
     started ??= startsByEntry(queue, pass);
     const left = waitingOf(entry) - (started.get(entry) ?? 0);
@@ -317,8 +317,8 @@ function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
     verdicts.push({ entry: queue.keyOf(entry), verdict: reason.verdict });
   };
   function jobsThatStart(): ReadonlySet<number> {
-    startedJobs ??= pass.members.exhausted([...pass.placed, ...pass.preemptions.claims]);
-    return startedJobs;
+    exhausted ??= pass.members.exhausted(startedJobs(pass));
+    return exhausted;
   }
   for (const lane of queue.ungated)
     if (lane.gated === null) for (const entry of queue.waitingIn(lane)) queue.fresh.add(entry);
@@ -347,10 +347,16 @@ function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
   return verdicts.sort((a, b) => compareText(a.entry, b.entry));
 }
 
-function startsByEntry(queue: Queue, { placed, preemptions, members }: Pass): Map<Entry, number> {
+/** Slots of jobs that start in this plan, or claim. */
+function* startedJobs({ placed, preemptions }: Pass): IterableIterator<number> {
+  yield* placed.jobs();
+  for (const { job } of preemptions.claims) yield job;
+}
+
+function startsByEntry(queue: Queue, pass: Pass): Map<Entry, number> {
   const started = new Map<Entry, number>();
-  const jobs = [...placed, ...preemptions.claims];
-  for (const job of members.any ? members.exhausted(jobs) : jobs.map((each) => each.job)) {
+  const jobs = startedJobs(pass);
+  for (const job of pass.members.any ? pass.members.exhausted(jobs) : jobs) {
     if (!queue.stands(job)) continue;
     const entry = queue.entryOf(job);
     started.set(entry, (started.get(entry) ?? 0) + 1);
@@ -390,10 +396,13 @@ function nextSecond(ms: number): number {
   return Math.ceil(ms / 1000) * 1000;
 }
 
-function makeUnit(state: State, { job, id, shape, placement, uses }: Placed): PlanUnit {
+function makeUnit(state: State, placed: PlacedJobs, index: number): PlanUnit {
   const { jobs, fleets, projects } = state;
+  const job = placed.job[index]!;
+  const id = placed.ids[index]!;
   const attempt = jobs.attempt[job]!;
-  const { demand } = shape;
+  const { demand } = placed.shapes[index]!;
+  const [from, to] = [placed.from[index]!, placed.to[index]!];
   return {
     kind: 'start',
     job: id,
@@ -401,15 +410,15 @@ function makeUnit(state: State, { job, id, shape, placement, uses }: Placed): Pl
     run: runId(id, attempt),
     attempt,
     exclusive: demand.exclusive,
-    tasks: tasksOf(fleets.live, placement, demand.groups.length),
-    port: placement.port,
-    nodeGenerations: generations(fleets.live, placement),
-    uses: projects.keys.uses(uses),
+    tasks: tasksOf(fleets.live, from, to, demand.groups.length),
+    port: placed.port[index]!,
+    nodeGenerations: generations(fleets.live, from, to),
+    uses: projects.keys.uses(placed.uses[index]!),
   };
 }
 
 /** Groups as written, inside each node by node in the order they were chosen. */
-export function tasksOf(fleet: Fleet, { from, to }: Placement, groups: number): TaskPlacement[] {
+export function tasksOf(fleet: Fleet, from: number, to: number, groups: number): TaskPlacement[] {
   const { ledger } = fleet;
   // A list that grows has room for many, and a plan may be a hundred thousand lists of one.
   if (to === from + 1 && ledger.tasks[from] === 1) return [taskOf(fleet, 0, from, 0)];
@@ -439,7 +448,7 @@ function deviceList(devices: Int32Array, from: number, to: number): readonly num
   return to === from + 1 ? (single[devices[from]!] ?? [devices[from]!]) : [...devices.subarray(from, to)];
 }
 
-function generations(fleet: Fleet, { from, to }: Placement): readonly (readonly [NodeId, number])[] {
+function generations(fleet: Fleet, from: number, to: number): readonly (readonly [NodeId, number])[] {
   const { ledger } = fleet;
   if (to === from + 1) return fleet.stampsOf(ledger.slot[from]!);
   const nodes: (readonly [NodeId, number])[] = [];

@@ -71,9 +71,9 @@ export class Members {
   }
 
   /** Slots of which nothing is left to start in this plan, of those taken. */
-  exhausted(taken: Iterable<{ readonly job: number }>): Set<number> {
+  exhausted(taken: Iterable<number>): Set<number> {
     const slots = new Set<number>();
-    for (const { job } of taken) if (!this.#isLeft(job)) slots.add(job);
+    for (const job of taken) if (!this.#isLeft(job)) slots.add(job);
     for (const pool of this.#taken.keys()) {
       if (!this.isFull(pool.slot)) continue;
       slots.add(pool.slot);

@@ -3,12 +3,12 @@
 //
 // The first jobs that wait for room get planned starts (reservations.ts). For their sake shapes that do not fit stand in
 // line too, but only when somebody who could start would pass them.
-import type { JobId } from '@muster/model';
 import { place } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { overAt } from './gates.ts';
 import { giveBack, type Placement, undo } from './ledger.ts';
 import { Members } from './members.ts';
+import { PlacedJobs } from './placed-jobs.ts';
 import { releasePort } from './ports.ts';
 import { Preemptions } from './preempt.ts';
 import type { Entry, Lane, Queue } from './queue.ts';
@@ -19,17 +19,6 @@ import type { State } from './state.ts';
 import { type Head, Turns } from './turns.ts';
 import { fitsIdle, fitsNow } from './verdict.ts';
 
-export interface Placed {
-  readonly job: number;
-  /** The job that starts: of an array, the member. */
-  readonly id: JobId;
-  readonly shape: Shape;
-  readonly placement: Placement;
-  readonly uses: Ask;
-  /** When it is expected to end. */
-  readonly endMs: number;
-}
-
 /** What jobs of a head used each, and how many of them were placed. */
 export interface Taken {
   readonly lane: Lane;
@@ -38,7 +27,7 @@ export interface Taken {
 }
 
 export interface Pass {
-  readonly placed: Placed[];
+  readonly placed: PlacedJobs;
   /** The same by what they use of the quota of whom, so that it is given back in few steps. */
   readonly taken: Taken[];
   readonly preemptions: Preemptions;
@@ -110,7 +99,7 @@ export function walk(
   stop: Stop,
   { exempt = -1, remembers = false, all = false }: WalkOptions = {},
 ): Pass {
-  const placed: Placed[] = [];
+  const placed = new PlacedJobs();
   const members = new Members(state.jobs);
   const pass: Pass = {
     placed,
@@ -136,7 +125,7 @@ export function walk(
     else if (outcome === 'entry') turns.passedEntry(head);
     else turns.dropped(head);
     // With no shape left that could fit, everybody else is only waiting to be told so.
-    if (pass.failed.size > size && !pass.wants.has(head.entry.lane.shape) && --left === 0 && !all) break;
+    if (pass.failed.size > size && !pass.wants.has(head.shape) && --left === 0 && !all) break;
   }
   pass.reservations.unshade();
   return pass;
@@ -225,19 +214,18 @@ type Outcome = 'next' | 'entry' | 'lane';
 function tryHead(state: State, pass: Pass, head: Head): Outcome {
   const { queue, jobs, fleets } = state;
   const { reservations } = pass;
-  const { lane, duration } = head.entry;
-  const { shape, project, user } = lane;
+  const { lane, shape, project, user } = head;
   const waits = isBlocked(queue, shape);
-  const mayPreempt = (): boolean => !waits && pass.wants.get(shape)?.has(lane) === true;
   if (reservations.strict && !reservations.open) {
     if (!waits && !pass.failed.has(shape))
       for (const entry of queue.waitingIn(lane)) pass.kept.set(entry, { startMs: null });
     return 'lane';
   }
   if (overAt(project, user, shape.ask) !== null) {
-    const found = mayPreempt() ? preempt(state, pass, head) : 'out';
+    const mayPreempt = !waits && hasVictims(pass, head);
+    const found = mayPreempt ? preempt(state, pass, head) : 'out';
     if (found !== 'out') return 'next';
-    if (mayPreempt() || (!waits && !pass.failed.has(shape))) pass.over.set(lane, [shape.ask]);
+    if (mayPreempt || (!waits && !pass.failed.has(shape))) pass.over.set(lane, [shape.ask]);
     return 'lane';
   }
   if (!waits && !pass.failed.has(shape)) {
@@ -250,17 +238,22 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
     if (tried === 'placed') return 'next';
     if (tried === 'over') return 'lane';
     if (tried === 'kept') {
-      pass.kept.set(head.entry, reservations.keptFor(state.clockMs + duration.ms));
+      pass.kept.set(head.entry, reservations.keptFor(state.clockMs + head.durationMs));
       return plan(pass, head.job) ? 'next' : 'entry';
     }
     if (untouched) unfit(pass, shape);
     else pass.failed.add(shape);
   }
-  const found = mayPreempt() ? preempt(state, pass, head) : 'out';
+  const found = !waits && hasVictims(pass, head) ? preempt(state, pass, head) : 'out';
   if (found === 'has') return 'next';
   // It waits for room.
   const planned = reservations.open && plan(pass, head.job);
   return found === 'aside' || (planned && reservations.open) ? 'next' : 'lane';
+}
+
+/** Whether there were victims for it as the walk began. */
+function hasVictims({ wants }: Pass, { shape, lane }: Head): boolean {
+  return wants.get(shape)?.has(lane) === true;
 }
 
 /** It gets a planned start; of an array, the next member does, and the one behind it has the next turn. */
@@ -271,9 +264,9 @@ function plan({ reservations, members }: Pass, job: number): boolean {
 }
 
 /** Who has a right to room need not wait for those who only wait. */
-function preempt(state: State, pass: Pass, { job, entry }: Head): Found {
+function preempt(state: State, pass: Pass, { job, shape }: Head): Found {
   pass.reservations.unshade();
-  matchShape(entry.lane.shape, state.fleets.live.classes);
+  matchShape(shape, state.fleets.live.classes);
   const found = pass.preemptions.try(job);
   if (found === 'has') pass.reservations.changed();
   return found;
@@ -282,34 +275,31 @@ function preempt(state: State, pass: Pass, { job, entry }: Head): Found {
 function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'kept' | 'failed' {
   const { fleets, projects } = state;
   const { reservations } = pass;
-  const { job, entry } = head;
-  const { shape, project, user } = entry.lane;
-  const { ms } = entry.duration;
-  if ((pass.keptFromMs.get(shape) ?? Number.POSITIVE_INFINITY) <= ms) return 'kept';
-  const endMs = state.clockMs + ms;
+  const { job, lane, shape, project, user, durationMs } = head;
+  if ((pass.keptFromMs.get(shape) ?? Number.POSITIVE_INFINITY) <= durationMs) return 'kept';
+  const endMs = state.clockMs + durationMs;
   const binding = reservations.binding(endMs);
   matchShape(shape, fleets.live.classes);
-  const within = pass.within.of(entry.lane);
-  const placement = placeBeside(state, pass, job, binding);
+  const within = pass.within.of(lane);
+  const placement = placeBeside(state, pass, head, binding);
   if (placement === 'failed') return 'failed';
   if (placement === 'kept') {
-    pass.keptFromMs.set(shape, ms);
+    pass.keptFromMs.set(shape, durationMs);
     return 'kept';
   }
   if (placement === 'over') {
-    pass.over.set(entry.lane, within.over);
+    pass.over.set(lane, within.over);
     return 'over';
   }
   // Of several alternatives the best is not always the one that was asked about last.
   const uses = shape.ranked.length > 1 ? projects.keys.placed(fleets.live, placement) : within.uses;
   projects.take(project, user, uses, 1);
-  const placed = { job, id: pass.members.next(job), shape, placement, uses, endMs };
-  pass.placed.push(placed);
-  if (reservations.admits(placed)) {
+  pass.placed.push(job, pass.members.next(job), shape, placement, uses, endMs);
+  if (reservations.admitsLast()) {
     const { taken } = head;
     if (taken?.uses === uses) taken.times++;
     else {
-      head.taken = { lane: entry.lane, uses, times: 1 };
+      head.taken = { lane, uses, times: 1 };
       pass.taken.push(head.taken);
     }
     pass.members.take(job);
@@ -330,11 +320,10 @@ function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'ke
 function placeBeside(
   state: State,
   { reservations, within }: Pass,
-  job: number,
+  { job, lane, shape }: Head,
   binding: number,
 ): Placement | 'over' | 'kept' | 'failed' {
-  const { fleets, jobs, queue } = state;
-  const { shape } = queue.entryOf(job).lane;
+  const { fleets, jobs } = state;
   const avoid = jobs.avoid(job);
   let fits = false;
   if (binding === 0 || (!isGreedy(shape) && !reservations.isShaded(binding))) {
@@ -345,7 +334,7 @@ function placeBeside(
     else if (within.over.length === 0) return 'failed';
     else if (binding === 0) return 'over';
     fits = true;
-    within.of(queue.entryOf(job).lane);
+    within.of(lane);
   }
   reservations.shade(binding);
   const placement = place(fleets.live, shape, avoid, within);
@@ -361,9 +350,7 @@ export function undoPass(state: State, pass: Pass): void {
   const { placed, taken } = pass;
   if (placed.length === 0) return;
   for (const { lane, uses, times } of taken) projects.take(lane.project, lane.user, uses, -times);
-  for (let i = placed.length - 1; i >= 0; i--) {
-    const { portSlot, port } = placed[i]!.placement;
-    releasePort(fleets.live.ports[portSlot]!, port);
-  }
-  giveBack(fleets.live, placed[0]!.placement.from);
+  const { portSlot, port, from } = placed;
+  for (let i = placed.length - 1; i >= 0; i--) releasePort(fleets.live.ports[portSlot[i]!]!, port[i]!);
+  giveBack(fleets.live, from[0]!);
 }

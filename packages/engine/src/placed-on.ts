@@ -1,6 +1,6 @@
 // What a walk has placed, by node: rows of the fleet's ledger, chained in typed arrays. No run yet, but room that will be free
 // again when such a job ends.
-import type { Placed } from './pass.ts';
+import type { PlacedJobs } from './placed-jobs.ts';
 import type { State } from './state.ts';
 
 export class PlacedOn {
@@ -11,20 +11,19 @@ export class PlacedOn {
   readonly of: Int32Array;
   readonly alone: Uint8Array;
 
-  constructor({ fleets, queue }: State, placed: readonly Placed[]) {
+  constructor({ fleets }: State, placed: PlacedJobs) {
     const { ledger } = fleets.live;
     this.#next = new Int32Array(ledger.size);
     this.endMs = new Float64Array(ledger.size);
     this.of = new Int32Array(ledger.size);
     this.alone = new Uint8Array(ledger.size);
     for (let i = 0; i < placed.length; i++) {
-      const { job, placement, endMs } = placed[i]!;
-      const alone = queue.entryOf(job).lane.shape.demand.exclusive ? 1 : 0;
-      for (let pick = placement.from; pick < placement.to; pick++) {
+      const alone = placed.shapes[i]!.demand.exclusive ? 1 : 0;
+      for (let pick = placed.from[i]!; pick < placed.to[i]!; pick++) {
         const slot = ledger.slot[pick]!;
         this.#next[pick] = this.#first.get(slot) ?? -1;
         this.#first.set(slot, pick);
-        this.endMs[pick] = endMs;
+        this.endMs[pick] = placed.endMs[i]!;
         this.of[pick] = i;
         this.alone[pick] = alone;
       }

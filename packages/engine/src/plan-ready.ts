@@ -17,7 +17,7 @@ import {
   holdingOfRun,
 } from './holding.ts';
 import { undo } from './ledger.ts';
-import type { Placed } from './pass.ts';
+import type { PlacedJobs } from './placed-jobs.ts';
 import type { PlacedOn } from './placed-on.ts';
 import { type Ready, ReadyTimes } from './ready-times.ts';
 import type { Found } from './reservations.ts';
@@ -82,12 +82,7 @@ class ReadyShape {
 }
 
 /** `placed` is in the fleet and no run yet. */
-export function planReady(
-  state: State,
-  job: number,
-  placed: readonly Placed[],
-  placedOn: PlacedOn,
-): Found | null {
+export function planReady(state: State, job: number, placed: PlacedJobs, placedOn: PlacedOn): Found | null {
   const { queue, fleets, projects } = state;
   const { lane, duration } = queue.entryOf(job);
   const { shape, project, user } = lane;
@@ -151,12 +146,7 @@ function leftThen({ fleets }: State, { beside, loads }: Reserved): number[] {
 }
 
 /** What will have ended on the nodes, and only what it has there. */
-function endedOn(
-  state: State,
-  { atMs, slots }: Ready,
-  placed: readonly Placed[],
-  placedOn: PlacedOn,
-): Holding[] {
+function endedOn(state: State, { atMs, slots }: Ready, placed: PlacedJobs, placedOn: PlacedOn): Holding[] {
   const { ends, claims } = state;
   const runs = new Set<number>();
   const jobs = new Set<number>();
@@ -171,7 +161,7 @@ function endedOn(
     const end = { endMs: ends.endMs[run]!, assumed: ends.assumed[run] === 1, overdue: ends.isOverdue(run) };
     there.push(holdingOfRun(state, ends.runs[run]!, end));
   }
-  for (const at of jobs) there.push(holdingOfPlaced(state, placed[at]!));
+  for (const at of jobs) there.push(holdingOfPlaced(state, placed.at(at)));
   const nodes = new Set(slots);
   const isThere = ({ slot }: HeldTask): boolean => nodes.has(slot);
   // Use stays as it is.
@@ -188,7 +178,7 @@ function reserve(
   job: number,
   ready: Ready,
   option: Option,
-  placed: readonly Placed[],
+  placed: PlacedJobs,
   placedOn: PlacedOn,
 ): Reserved | null {
   const fleet = state.fleets.live;

@@ -527,7 +527,7 @@ class Search {
     const { exclusive, groups } = this.#shape.demand;
     const { keys } = this.#state.projects;
     const uses = keys.uses(keys.placed(fleets.live, placement));
-    const tasks: TaskPlacement[] = tasksOf(fleets.live, placement, groups.length);
+    const tasks: TaskPlacement[] = tasksOf(fleets.live, placement.from, placement.to, groups.length);
     const { port } = placement;
     undo(fleets.live, placement);
     return { exclusive, tasks, port, uses, victims: this.#named() };

@@ -13,6 +13,10 @@ export class ProjectAmounts {
   /** Keys that a row has room for; every key has a lower number. */
   width = 4;
   #rows = 0;
+  /** By project: the one above it, -1 for the root; its weight; whether it or its users have ceilings. */
+  parent = new Int32Array(0);
+  weightMilli = new Float64Array(0);
+  limits = new Uint8Array(0);
   /** Of the whole subtree, and of the project's own runs. */
   use = new Float64Array(0);
   ownUse = new Float64Array(0);
@@ -28,8 +32,14 @@ export class ProjectAmounts {
   ceiling = new Float64Array(0);
   userCeiling = new Float64Array(0);
 
-  addRow(): void {
-    const from = this.#rows++ * this.width;
+  add(project: number, parent: number): void {
+    this.#rows = project + 1;
+    this.parent = grown(this.parent, this.#rows);
+    this.parent[project] = parent;
+    this.weightMilli = grown(this.weightMilli, this.#rows);
+    this.weightMilli[project] = 1000;
+    this.limits = grown(this.limits, this.#rows);
+    const from = project * this.width;
     for (const name of counts) this[name] = grown(this[name], from + this.width);
     for (const name of bounds) this[name] = grown(this[name], from + this.width).fill(none, from);
   }
@@ -46,6 +56,9 @@ export class ProjectAmounts {
   copyFrom(other: ProjectAmounts): void {
     this.width = other.width;
     this.#rows = other.#rows;
+    this.parent = other.parent.slice();
+    this.weightMilli = other.weightMilli.slice();
+    this.limits = other.limits.slice();
     for (const name of [...counts, ...bounds]) this[name] = other[name].slice();
   }
 

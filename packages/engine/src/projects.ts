@@ -26,9 +26,7 @@ export class Project {
   readonly path: string;
   readonly parent: Project | null;
   readonly children: Project[] = [];
-  weightMilli = 1000;
   quota: Quota | null = null;
-  limits = false;
   /** Its place among the children of its parent, by path; see `Projects.numberChildren`. */
   order = -1;
   /** How many children have such a number. */
@@ -49,6 +47,15 @@ export class Project {
   /** Where its row begins in every column of `amounts`. */
   get row(): number {
     return this.id * this.amounts.width;
+  }
+
+  get weightMilli(): number {
+    return this.amounts.weightMilli[this.id]!;
+  }
+
+  /** Whether it or its users have ceilings. */
+  get limits(): boolean {
+    return this.amounts.limits[this.id] === 1;
   }
 
   use(key: number): number {
@@ -106,6 +113,8 @@ export class Projects {
   #counted: Counted | null = null;
   /** Moves when the healthy capacity or the policy changed what anybody may use. */
   stale = true;
+  /** Whether any project counts what its users use. */
+  #countsUsers = false;
   readonly #byPath = new Map<string, Project>();
   #halfLifeMs: number;
   #tick = -1;
@@ -172,20 +181,22 @@ export class Projects {
   /** Adds so many times to what the project and all above it use, or takes it away (below 0); a plan does so too, and undoes it. */
   take(project: Project, user: string, ask: Ask, times: number): void {
     addUse(this.amounts.ownUse, project.row, ask, times);
-    this.#addAbove(project, user, ask, times);
+    this.#addUp(project, user, ask, times);
   }
 
   /** A claim counts as use for everybody who asks what may be used, and never becomes past use. */
   keep(project: Project, user: string, ask: Ask, sign: 1 | -1): void {
     addUse(this.amounts.ownKept, project.row, ask, sign);
-    this.#addAbove(project, user, ask, sign);
+    this.#addUp(project, user, ask, sign);
   }
 
-  #addAbove(project: Project, user: string, ask: Ask, times: number): void {
-    const { use } = this.amounts;
-    for (let at: Project | null = project; at !== null; at = at.parent) {
-      addUse(use, at.row, ask, times);
-      if (at.userUse !== null) addTo(at.userUse, user, ask, times);
+  #addUp({ id }: Project, user: string, ask: Ask, times: number): void {
+    const { use, parent, width } = this.amounts;
+    for (let at = id; at >= 0; at = parent[at]!) addUse(use, at * width, ask, times);
+    if (!this.#countsUsers) return;
+    for (let at = id; at >= 0; at = parent[at]!) {
+      const { userUse } = this.all[at]!;
+      if (userUse !== null) addTo(userUse, user, ask, times);
     }
   }
 
@@ -277,9 +288,12 @@ export class Projects {
 
   /** Users are counted only where they have a ceiling, so a new ceiling has to count those that run already. */
   countUsers(runs: Iterable<{ readonly project: Project; readonly user: string; readonly ask: Ask }>): void {
-    for (const project of this.all)
-      project.userUse =
-        Object.keys(project.quota?.userCeiling ?? {}).length > 0 ? new Map<string, number[]>() : null;
+    this.#countsUsers = false;
+    for (const project of this.all) {
+      const counts = project.quota !== null && hasAny(project.quota.userCeiling);
+      project.userUse = counts ? new Map<string, number[]>() : null;
+      this.#countsUsers ||= counts;
+    }
     for (const { project, user, ask } of runs)
       for (let at: Project | null = project; at !== null; at = at.parent)
         if (at.userUse !== null) addTo(at.userUse, user, ask, 1);
@@ -293,20 +307,19 @@ export class Projects {
       invariant(to.id === from.id, 'a copy numbers projects alike');
       for (const [key, past] of from.pasts) to.pasts.set(key, past);
       to.quota = from.quota;
-      to.weightMilli = from.weightMilli;
-      to.limits = from.limits;
       to.userUse = from.userUse && new Map([...from.userUse].map(([user, use]) => [user, use.slice()]));
     }
     for (const [key, amount] of this.healthy.entries()) other.healthy[key] = amount ?? 0;
     other.amounts.copyFrom(this.amounts);
     other.stale = this.stale;
     other.#tick = this.#tick;
+    other.#countsUsers = this.#countsUsers;
     return other;
   }
 
   #add(path: string, parent: Project | null): Project {
     const project = new Project(this.all.length, path, parent, this.amounts);
-    this.amounts.addRow();
+    this.amounts.add(project.id, parent?.id ?? -1);
     this.all.push(project);
     this.#byPath.set(path, project);
     parent?.children.push(project);
@@ -322,9 +335,10 @@ export class Projects {
         for (const text of Object.keys(amounts)) this.keys.id(text);
     }
     for (const project of this.all) {
-      const { quota } = project;
-      project.weightMilli = quota?.weightMilli ?? 1000;
-      project.limits = quota !== null && (hasAny(quota.ceiling) || hasAny(quota.userCeiling));
+      const { quota, id } = project;
+      const limits = quota !== null && (hasAny(quota.ceiling) || hasAny(quota.userCeiling));
+      this.amounts.weightMilli[id] = quota?.weightMilli ?? 1000;
+      this.amounts.limits[id] = limits ? 1 : 0;
     }
     this.stale = true;
   }

@@ -39,7 +39,7 @@ function keysByText({ keys }: Projects): number[] {
 
 function projectLine(projects: Projects, project: Project, waiting: number): LedgerProject {
   const { path, weightMilli } = project;
-  return { project: path, weightMilli, share: shareOf(projects, project, false), waiting };
+  return { project: path, weightMilli, share: shareOf(projects, project.id, false), waiting };
 }
 
 function keyLine(

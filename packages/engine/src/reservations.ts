@@ -10,7 +10,8 @@ import { Future } from './future.ts';
 import { overAt } from './gates.ts';
 import { type Holding, holdingOfPlaced, holdingOfPlacement, slotsIn } from './holding.ts';
 import { type Placement, undo } from './ledger.ts';
-import type { Kept, Placed } from './pass.ts';
+import type { Kept } from './pass.ts';
+import type { PlacedJobs } from './placed-jobs.ts';
 import { PlacedOn } from './placed-on.ts';
 import { planReady } from './plan-ready.ts';
 import { isGreedy, isPlain, isSteady, matchShape, type Shape } from './shape.ts';
@@ -43,9 +44,10 @@ export class Reservations {
   readonly jobs: number[] = [];
   readonly #ids: JobId[] = [];
   readonly #state: State;
-  readonly #placed: readonly Placed[];
+  readonly #placed: PlacedJobs;
   readonly #depth: number;
-  readonly #holdings = new Map<Placed, Holding>();
+  /** Of the first of those. */
+  readonly #holdings: Holding[] = [];
   /** In the order of the walk. */
   #planned: Planned[] = [];
   #byStart: Planned[] = [];
@@ -60,7 +62,7 @@ export class Reservations {
   #shaded = 0;
 
   /** `placed` is what the walk has placed, and grows. */
-  constructor(state: State, placed: readonly Placed[]) {
+  constructor(state: State, placed: PlacedJobs) {
     const { mode, depth } = state.policy.backfill;
     this.#state = state;
     this.#placed = placed;
@@ -143,8 +145,9 @@ export class Reservations {
    * it. Its places are beside all that is reserved; but where a gang chooses greedily the next plan could choose otherwise,
    * so that it is made once more to see, a few times in a walk.
    */
-  admits(placed: Placed): boolean {
+  admitsLast(): boolean {
     if (this.#planned.length === 0) return true;
+    const placed = this.#placed.last()!;
     const { project, user } = this.#state.queue.entryOf(placed.job).lane;
     let binding = 0;
     for (const { start, slack } of this.#byStart) {
@@ -216,6 +219,8 @@ export class Reservations {
       else {
         this.#planned = planned;
         this.#byStart = byStart;
+        // The last one placed is taken back.
+        this.#holdings.length = Math.min(this.#holdings.length, this.#placed.length - 1);
         return false;
       }
     }
@@ -320,16 +325,9 @@ export class Reservations {
   }
 
   #allPlaced(): readonly Holding[] {
-    return this.#placed.map((placed) => this.#holdingOf(placed));
-  }
-
-  #holdingOf(placed: Placed): Holding {
-    let holding = this.#holdings.get(placed);
-    if (!holding) {
-      holding = holdingOfPlaced(this.#state, placed);
-      this.#holdings.set(placed, holding);
-    }
-    return holding;
+    for (let i = this.#holdings.length; i < this.#placed.length; i++)
+      this.#holdings.push(holdingOfPlaced(this.#state, this.#placed.at(i)));
+    return this.#holdings;
   }
 }
 

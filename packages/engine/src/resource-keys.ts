@@ -28,6 +28,8 @@ export class ResourceKeys {
   readonly #sums: number[] = [];
   /** What one task uses, for fits where that does not depend on which devices it gets. */
   readonly #ofTask = new WeakMap<ClassFit, Ask>();
+  #lastFit: ClassFit | null = null;
+  #lastAsk: Ask = noAsk;
   readonly #ofRuns = new WeakMap<Uses, Ask>();
   readonly cpu = this.id('cpu');
   readonly memory = this.id('memory');
@@ -87,10 +89,14 @@ export class ResourceKeys {
     const { fits, tasks } = fleet.ledger;
     if (to !== from + 1 || tasks[from] !== 1) return this.#sumUp(fleet, from, to);
     const fit = fits[from]!;
+    // Most placements are of the fit of the one before.
+    if (fit === this.#lastFit) return this.#lastAsk;
     const known = this.#ofTask.get(fit);
-    if (known) return known;
-    const ask = this.#sumUp(fleet, from, to);
-    if (this.#isUniform(fleet, fit)) this.#ofTask.set(fit, ask);
+    const ask = known ?? this.#sumUp(fleet, from, to);
+    if (!known && !this.#isUniform(fleet, fit)) return ask;
+    this.#ofTask.set(fit, ask);
+    this.#lastFit = fit;
+    this.#lastAsk = ask;
     return ask;
   }
 

@@ -69,13 +69,16 @@ export class Resources {
 
   /** What domains have of it, this one looked up. */
   #limitsOf(resource: number, domain: number): Float64Array {
-    if (this.#madeFor !== this.#tree.generation) {
-      this.#madeFor = this.#tree.generation;
-      this.#limits = this.list.map(() => new Float64Array(this.#tree.size).fill(-1));
-    }
+    if (this.#madeFor !== this.#tree.generation) this.#forget();
     const limits = this.#limits[resource]!;
     if (limits[domain]! < 0) limits[domain] = this.#capacity(resource, domain);
     return limits;
+  }
+
+  /** Domains are others: what they have is looked up anew. */
+  #forget(): void {
+    this.#madeFor = this.#tree.generation;
+    this.#limits = this.list.map(() => new Float64Array(this.#tree.size).fill(-1));
   }
 
   #capacity(resource: number, domain: number): number {

@@ -226,7 +226,11 @@ export function requiredLevel({ demand, groups }: Shape, tree: Tree): number {
 
 /** Brings the lists of matching classes up to date. */
 export function matchShape(shape: Shape, classes: ClassTable): void {
-  if (shape.matchedAt === classes.generation) return;
+  // Asked for every job; what follows has functions inside, for which room would be made beforehand.
+  if (shape.matchedAt !== classes.generation) matchAnew(shape, classes);
+}
+
+function matchAnew(shape: Shape, classes: ClassTable): void {
   shape.matchedAt = classes.generation;
   shape.nodeRules = shape.demand.constraints.filter((rule) => classes.isFine(rule.label));
   shape.nodePreferences = shape.demand.preferences.filter((rule) => classes.isFine(rule.label));

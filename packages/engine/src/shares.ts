@@ -1,16 +1,16 @@
 // Weighted dominant share: the largest part that a project uses of any kind of resource, now and in the past, divided by
 // its weight. In millionths of the healthy capacity, whole numbers.
-import { none } from './project-amounts.ts';
-import type { Project, Projects } from './projects.ts';
+import { none, type ProjectAmounts } from './project-amounts.ts';
+import type { Projects } from './projects.ts';
 import type { Ask } from './resource-keys.ts';
 
 /** Of the whole subtree, or of the project's own runs when they stand beside its children. */
-export function shareOf({ counted, amounts }: Projects, project: Project, own: boolean): number {
+export function shareOf({ counted, amounts }: Projects, project: number, own: boolean): number {
   const { keys, healthy } = counted;
   const { ownKept } = amounts;
   const use = own ? amounts.ownUse : amounts.use;
   const past = own ? amounts.ownPast : amounts.past;
-  const { row } = project;
+  const row = project * amounts.width;
   let dominant = 0;
   for (let i = 0; i < keys.length; i++) {
     const at = row + keys[i]!;
@@ -18,7 +18,7 @@ export function shareOf({ counted, amounts }: Projects, project: Project, own: b
     const share = millionths(amount, healthy[i]!);
     if (share > dominant) dominant = share;
   }
-  return own ? dominant : Math.floor((dominant * 1000) / project.weightMilli);
+  return own ? dominant : Math.floor((dominant * 1000) / amounts.weightMilli[project]!);
 }
 
 const exactBelow = 9_000_000_000;
@@ -33,8 +33,9 @@ export function millionths(amount: number, capacity: number): number {
 }
 
 /** Whether the project stays within its guarantee with this: every key asked for that has one, and at least one has. */
-export function staysWithin({ amounts: all, row }: Project, { keys, amounts }: Ask): boolean {
+export function staysWithin(all: ProjectAmounts, project: number, { keys, amounts }: Ask): boolean {
   const { guaranteed, use } = all;
+  const row = project * all.width;
   let any = false;
   for (let i = 0; i < keys.length; i++) {
     const at = row + keys[i]!;

@@ -1,5 +1,5 @@
-// What the sides of a tournament compare by, and their places in the heaps of their siblings. A walk over a thousand projects
-// compares different ones every time, so that what is compared has to lie close together: one column each.
+// The sides of a tournament, by number: what they compare by, and their places in the heaps of their siblings. A walk over a
+// thousand projects compares different ones every time, so that what is compared has to lie close together: one column each.
 import { grown } from './columns.ts';
 
 /** Whether a side stays within its guarantee with the job it would send next, or does not, or has none to send. */
@@ -8,22 +8,36 @@ export const beyond = 1;
 export const nothing = 2;
 
 export class Standings {
+  size = 0;
   standing = new Uint8Array(64);
   share = new Float64Array(64);
   /** By path among siblings. */
   order = new Int32Array(64);
   /** Its place in the heap of its siblings, so that one can move without being looked for. */
   index = new Int32Array(64);
+  /** The side above it; -1 for the first. */
+  parent = new Int32Array(64);
+  /** Its project, and whether it stands for the project's own jobs beside its children. */
+  project = new Int32Array(64);
+  own = new Uint8Array(64);
 
   /** A side that has nothing to send yet, at the end of its siblings. */
-  add(side: number, order: number, index: number): void {
-    this.standing = grown(this.standing, side + 1);
-    this.share = grown(this.share, side + 1);
-    this.order = grown(this.order, side + 1);
-    this.index = grown(this.index, side + 1);
+  add(project: number, own: boolean, parent: number, order: number, index: number): number {
+    const side = this.size++;
+    this.standing = grown(this.standing, this.size);
+    this.share = grown(this.share, this.size);
+    this.order = grown(this.order, this.size);
+    this.index = grown(this.index, this.size);
+    this.parent = grown(this.parent, this.size);
+    this.project = grown(this.project, this.size);
+    this.own = grown(this.own, this.size);
     this.standing[side] = nothing;
     this.order[side] = order;
     this.index[side] = index;
+    this.parent[side] = parent;
+    this.project[side] = project;
+    this.own[side] = own ? 1 : 0;
+    return side;
   }
 
   /** What the side compares by is another. */

@@ -85,7 +85,7 @@ export function startsNow(
   if (!steps.take(inLine(state))) return null;
   let started: Started | null = null;
   walkTo(state, job, { steps, preempts: false }, ({ placed }) => {
-    if (placed.at(-1)?.job !== job) return;
+    if (placed.last()?.job !== job) return;
     started = { victims: 0 };
     look();
   });

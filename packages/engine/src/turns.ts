@@ -7,6 +7,7 @@ import type { Taken } from './pass.ts';
 import type { Project, Projects } from './projects.ts';
 import type { Entry, Lane, Queue } from './queue.ts';
 import type { Ask } from './resource-keys.ts';
+import type { Shape } from './shape.ts';
 import { shareOf, staysWithin } from './shares.ts';
 import { offsetIn } from './sorted-ints.ts';
 import { beyond, nothing, Standings, within } from './standings.ts';
@@ -14,8 +15,13 @@ import { beyond, nothing, Standings, within } from './standings.ts';
 /** An entry that the walk has taken up; its starved jobs are another head. */
 export interface Head {
   readonly entry: Entry;
-  /** Its lane, and what a job of it is sure to use. */
+  /** Of the entry, so that a turn reads nothing else: a walk has a turn of another one every time. */
   readonly lane: Lane;
+  readonly shape: Shape;
+  readonly project: Project;
+  readonly user: string;
+  readonly durationMs: number;
+  /** What a job of it is sure to use. */
   readonly ask: Ask;
   readonly starved: boolean;
   /** Position of its first job that is not placed, and that job; -1 when none is left. */
@@ -27,23 +33,14 @@ export interface Head {
   end: number;
   /** Position, in the lane's list, of the entry to take up after this one is reached; -1 when there is none. */
   next: number;
-  /** Where it stands in the tournament; null before it does, and for starved ones. */
-  side: Side | null;
+  /** The side of the tournament that it stands on; -1 before it does, and for starved ones. */
+  side: number;
   /** What its jobs took last; kept here by the walk. */
   taken: Taken | null;
 }
 
-/** A project in the tournament of one rank, or a project's own jobs beside its children. */
-interface Side {
-  readonly id: number;
-  readonly project: Project;
-  readonly own: boolean;
-  readonly parent: Side | null;
-  /** A side has heads or sides below it, never both. Of those there are only the numbers here; see `Standings`. */
-  readonly heads: Head[];
-  readonly sides: number[];
-  next: Head | null;
-}
+/** The side that is the whole tree. */
+const first = 0;
 
 export class Turns {
   readonly #queue: Queue;
@@ -52,12 +49,16 @@ export class Turns {
   readonly #starved: Head[] = [];
   readonly #ranks = new Map<number, Head[]>();
   readonly #out = new Set<Lane>();
-  #root: Side | null = null;
+  /** Set once there is a tournament, of this rank. A side is a project in it, or a project's own jobs beside its children. */
+  #began = false;
   #rank = 0;
   #standings = new Standings();
-  #all: Side[] = [];
-  #sides = new Map<Project, Side>();
-  #owns = new Map<Project, Side>();
+  /** By side: heaps of heads or of sides below it, never both, and what it would send next. */
+  #heads: Head[][] = [];
+  #below: number[][] = [];
+  #next: (Head | null)[] = [];
+  #sides = new Map<Project, number>();
+  #owns = new Map<Project, number>();
 
   constructor(queue: Queue, members: Members) {
     this.#queue = queue;
@@ -74,8 +75,8 @@ export class Turns {
   next(): Head | null {
     this.#clean(this.#starved, this.#beforeStarved);
     if (this.#starved.length > 0) return this.#starved[0]!;
-    while (this.#root === null || this.#root.next === null) if (!this.#nextRank()) return null;
-    return this.#root.next;
+    while (!this.#began || this.#next[first] === null) if (!this.#nextRank()) return null;
+    return this.#next[first]!;
   }
 
   /** The job whose turn it was is placed, and its use is counted already; or it steps aside for the next of its lane. */
@@ -101,9 +102,10 @@ export class Turns {
       this.#takeUp(lane, next, true);
       return;
     }
-    const side = head.side!;
-    if (head.position < 0) pop(side.heads, this.#before);
-    else if (side.heads.length > 1) down(side.heads, 0, this.#before);
+    const { side } = head;
+    const heads = this.#heads[side]!;
+    if (head.position < 0) pop(heads, this.#before);
+    else if (heads.length > 1) down(heads, 0, this.#before);
     if (next >= 0) this.#takeUp(lane, next, false);
     this.#refresh(side);
   }
@@ -111,7 +113,7 @@ export class Turns {
   /** Nothing more of this lane can start: all of it leaves the line. */
   dropped(head: Head): void {
     this.#out.add(head.lane);
-    if (head.side !== null) this.#refresh(head.side);
+    if (head.side >= 0) this.#refresh(head.side);
   }
 
   #takeUp(lane: Lane, at: number, starved: boolean): void {
@@ -123,6 +125,10 @@ export class Turns {
     const head: Head = {
       entry,
       lane,
+      shape: lane.shape,
+      project: lane.project,
+      user: lane.user,
+      durationMs: entry.duration.ms,
       ask: lane.shape.ask,
       starved,
       position,
@@ -131,13 +137,13 @@ export class Turns {
       at: offsetIn(position),
       end: jobs.endOf(position),
       next: list.next(at),
-      side: null,
+      side: -1,
       taken: null,
     };
     if (starved) push(this.#starved, head, this.#beforeStarved);
-    else if (this.#root !== null && entry.rank === this.#rank) {
+    else if (this.#began && entry.rank === this.#rank) {
       head.side = this.#sideOf(lane.project);
-      push(head.side.heads, head, this.#before);
+      push(this.#heads[head.side]!, head, this.#before);
     } else {
       const heads = this.#ranks.get(entry.rank);
       if (heads) heads.push(head);
@@ -152,35 +158,36 @@ export class Turns {
     if (rank === null) return false;
     const heads = this.#ranks.get(rank)!;
     this.#ranks.delete(rank);
+    this.#began = true;
     this.#rank = rank;
     this.#standings = new Standings();
-    this.#all = [];
-    this.#sides = new Map();
+    this.#heads = [];
+    this.#below = [];
+    this.#next = [];
+    this.#sides = new Map([[this.#projects.root, this.#makeSide(this.#projects.root, false, -1)]]);
     this.#owns = new Map();
-    this.#root = this.#makeSide(this.#projects.root, false, null);
-    this.#sides.set(this.#projects.root, this.#root);
     for (const head of heads) {
-      head.side = this.#sideOf(head.lane.project);
-      head.side.heads.push(head);
+      head.side = this.#sideOf(head.project);
+      this.#heads[head.side]!.push(head);
     }
-    this.#settle(this.#root);
+    this.#settle(first);
     return true;
   }
 
   /** Where the project's own jobs stand. */
-  #sideOf(project: Project): Side {
+  #sideOf(project: Project): number {
     if (project.children.length === 0) return this.#treeSide(project);
     let own = this.#owns.get(project);
-    if (!own) {
+    if (own === undefined) {
       own = this.#makeSide(project, true, this.#treeSide(project));
       this.#owns.set(project, own);
     }
     return own;
   }
 
-  #treeSide(project: Project): Side {
+  #treeSide(project: Project): number {
     let side = this.#sides.get(project);
-    if (!side) {
+    if (side === undefined) {
       side = this.#makeSide(project, false, this.#treeSide(project.parent!));
       this.#sides.set(project, side);
     }
@@ -188,44 +195,52 @@ export class Turns {
   }
 
   /** From the leaves up, once; from then on `#refresh` keeps it. */
-  #settle(side: Side): void {
-    for (const below of side.sides) this.#settle(this.#all[below]!);
-    heapify(side.heads, this.#before);
-    for (let at = (side.sides.length >>> 1) - 1; at >= 0; at--) this.#standings.sink(side.sides, at);
+  #settle(side: number): void {
+    const below = this.#below[side]!;
+    for (const each of below) this.#settle(each);
+    heapify(this.#heads[side]!, this.#before);
+    for (let at = (below.length >>> 1) - 1; at >= 0; at--) this.#standings.sink(below, at);
     this.#rate(side);
   }
 
   /** What the side would send next, and what that makes it compare by. */
-  #rate(side: Side): void {
-    this.#clean(side.heads, this.#before);
-    const { heads, sides, project, own } = side;
-    side.next = heads.length > 0 ? heads[0]! : sides.length > 0 ? this.#all[sides[0]!]!.next : null;
-    const { standing, share } = this.#standings;
-    if (side.next === null) standing[side.id] = nothing;
-    else if (side.parent !== null) {
-      standing[side.id] = !own && staysWithin(project, side.next.ask) ? within : beyond;
-      share[side.id] = shareOf(this.#projects, project, own);
+  #rate(side: number): void {
+    const heads = this.#heads[side]!;
+    this.#clean(heads, this.#before);
+    const below = this.#below[side]!;
+    const next = heads.length > 0 ? heads[0]! : below.length > 0 ? this.#next[below[0]!]! : null;
+    this.#next[side] = next;
+    const { standing, share, parent, project, own } = this.#standings;
+    if (next === null) standing[side] = nothing;
+    else if (parent[side]! >= 0) {
+      const at = project[side]!;
+      const isOwn = own[side] === 1;
+      standing[side] = !isOwn && staysWithin(this.#projects.amounts, at, next.ask) ? within : beyond;
+      share[side] = shareOf(this.#projects, at, isOwn);
     }
   }
 
   /** The side's next job, or its use, is another: its place and that of all above it follow. */
-  #refresh(from: Side): void {
-    for (let side: Side | null = from; side !== null; side = side.parent) {
+  #refresh(from: number): void {
+    const { parent } = this.#standings;
+    for (let side = from; ; side = parent[side]!) {
       this.#rate(side);
-      if (side.parent === null) return;
-      const siblings = side.parent.sides;
-      if (siblings.length > 1) this.#standings.moved(siblings, side.id);
+      if (parent[side]! < 0) return;
+      const siblings = this.#below[parent[side]!]!;
+      if (siblings.length > 1) this.#standings.moved(siblings, side);
     }
   }
 
-  #makeSide(project: Project, own: boolean, parent: Side | null): Side {
-    if (parent !== null) this.#projects.numberChildren(parent.project);
-    const id = this.#all.length;
-    const side: Side = { id, project, own, parent, heads: [], sides: [], next: null };
-    this.#all.push(side);
+  #makeSide(project: Project, own: boolean, parent: number): number {
+    if (project.parent !== null) this.#projects.numberChildren(project.parent);
+    const siblings = parent < 0 ? null : this.#below[parent]!;
     // By path a project's own jobs, which stand under its path, come before all its children.
-    this.#standings.add(id, own ? -1 : project.order, parent?.sides.length ?? 0);
-    parent?.sides.push(id);
+    const order = own ? -1 : project.order;
+    const side = this.#standings.add(project.id, own, parent, order, siblings?.length ?? 0);
+    this.#heads.push([]);
+    this.#below.push([]);
+    this.#next.push(null);
+    siblings?.push(side);
     return side;
   }
 

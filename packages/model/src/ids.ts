@@ -68,13 +68,16 @@ export function submittedJob(job: JobId): JobId {
   return job.length === jobLength ? job : (parseMemberId(job)?.array ?? job);
 }
 
+/** How ids of runs end, by attempt: most attempts are one of the first. */
+const ends = Array.from({ length: 16 }, (_, attempt) => `_${attempt}`);
+
 /**
  * A run's id follows from its job and attempt, so that deciding twice names the same run. Attempts count from 1. The ids of all
  * runs of an array begin with the array's, and hold nothing that a file name cannot.
  */
 export function runId(job: JobId, attempt: number): RunId {
-  // The underscore after "job" serves again: one text less to make, of which a plan makes very many.
-  if (job.length === jobLength) return `run${job.slice(3)}_${attempt}` as RunId;
+  // The underscore after "job" serves again, and so does the end: fewer texts to make, of which a plan makes very many.
+  if (job.length === jobLength) return `run${job.slice(3)}${ends[attempt] ?? `_${attempt}`}` as RunId;
   return `${runPrefix(job)}${attempt}` as RunId;
 }
 

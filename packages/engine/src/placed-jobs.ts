@@ -1,0 +1,81 @@
+// What a walk has placed, in its order. Columns, because one cycle may place a hundred thousand jobs: objects that live until its
+// end are moved by the collector again and again.
+import type { JobId } from '@muster/model';
+import { grown } from './columns.ts';
+import type { Placement } from './ledger.ts';
+import type { Ask } from './resource-keys.ts';
+import type { Shape } from './shape.ts';
+
+/** One of them, for who looks at few. */
+export interface Placed {
+  readonly job: number;
+  /** The job that starts: of an array, the member. */
+  readonly id: JobId;
+  readonly shape: Shape;
+  readonly placement: Placement;
+  readonly uses: Ask;
+  /** When it is expected to end. */
+  readonly endMs: number;
+}
+
+export class PlacedJobs {
+  length = 0;
+  job = new Int32Array(16);
+  readonly ids: JobId[] = [];
+  readonly shapes: Shape[] = [];
+  readonly uses: Ask[] = [];
+  endMs = new Float64Array(16);
+  /** Of its placement. */
+  from = new Int32Array(16);
+  to = new Int32Array(16);
+  portSlot = new Int32Array(16);
+  port = new Int32Array(16);
+
+  push(job: number, id: JobId, shape: Shape, placement: Placement, uses: Ask, endMs: number): void {
+    const at = this.length++;
+    if (at === this.job.length) this.#grow(at + 1);
+    this.job[at] = job;
+    this.ids[at] = id;
+    this.shapes[at] = shape;
+    this.uses[at] = uses;
+    this.endMs[at] = endMs;
+    this.from[at] = placement.from;
+    this.to[at] = placement.to;
+    this.portSlot[at] = placement.portSlot;
+    this.port[at] = placement.port;
+  }
+
+  pop(): void {
+    this.length--;
+  }
+
+  /** Which slots of jobs they are. */
+  jobs(): Int32Array {
+    return this.job.subarray(0, this.length);
+  }
+
+  at(index: number): Placed {
+    const [portSlot, port] = [this.portSlot[index]!, this.port[index]!];
+    return {
+      job: this.job[index]!,
+      id: this.ids[index]!,
+      shape: this.shapes[index]!,
+      placement: { from: this.from[index]!, to: this.to[index]!, portSlot, port },
+      uses: this.uses[index]!,
+      endMs: this.endMs[index]!,
+    };
+  }
+
+  last(): Placed | null {
+    return this.length === 0 ? null : this.at(this.length - 1);
+  }
+
+  #grow(size: number): void {
+    this.job = grown(this.job, size);
+    this.endMs = grown(this.endMs, size);
+    this.from = grown(this.from, size);
+    this.to = grown(this.to, size);
+    this.portSlot = grown(this.portSlot, size);
+    this.port = grown(this.port, size);
+  }
+}
