@@ -56,7 +56,7 @@ function look(state: State, job: number, steps: Steps): Looked {
     const { deadlineMs } = entry.facts;
     if (deadlineMs !== null) turnsMs.push(deadlineMs - policy.deadline.marginMs - clockMs - 1);
     const isKept = (kept.get(entry)?.startMs ?? null) !== null;
-    looked = { started: placed.at(-1)?.job === job, kept: isKept, turnsMs };
+    looked = { started: placed.last()?.job === job, kept: isKept, turnsMs };
   });
   return looked;
 }

@@ -54,7 +54,7 @@ export class PlacedJobs {
     return this.job.subarray(0, this.length);
   }
 
-  at(index: number): Placed {
+  get(index: number): Placed {
     const [portSlot, port] = [this.portSlot[index]!, this.port[index]!];
     return {
       job: this.job[index]!,
@@ -67,7 +67,7 @@ export class PlacedJobs {
   }
 
   last(): Placed | null {
-    return this.length === 0 ? null : this.at(this.length - 1);
+    return this.length === 0 ? null : this.get(this.length - 1);
   }
 
   #grow(size: number): void {

@@ -161,7 +161,7 @@ function endedOn(state: State, { atMs, slots }: Ready, placed: PlacedJobs, place
     const end = { endMs: ends.endMs[run]!, assumed: ends.assumed[run] === 1, overdue: ends.isOverdue(run) };
     there.push(holdingOfRun(state, ends.runs[run]!, end));
   }
-  for (const at of jobs) there.push(holdingOfPlaced(state, placed.at(at)));
+  for (const at of jobs) there.push(holdingOfPlaced(state, placed.get(at)));
   const nodes = new Set(slots);
   const isThere = ({ slot }: HeldTask): boolean => nodes.has(slot);
   // Use stays as it is.

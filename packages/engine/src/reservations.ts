@@ -326,7 +326,7 @@ export class Reservations {
 
   #allPlaced(): readonly Holding[] {
     for (let i = this.#holdings.length; i < this.#placed.length; i++)
-      this.#holdings.push(holdingOfPlaced(this.#state, this.#placed.at(i)));
+      this.#holdings.push(holdingOfPlaced(this.#state, this.#placed.get(i)));
     return this.#holdings;
   }
 }
