@@ -23,6 +23,7 @@ import type { Project, Projects } from './projects.ts';
 import type { Reason } from './reason.ts';
 import { type Shape, ShapeTable } from './shape.ts';
 import { SortedInts } from './sorted-ints.ts';
+import type { Head } from './turns.ts';
 
 export interface Entry extends Standing {
   readonly id: number;
@@ -58,6 +59,8 @@ export interface Lane {
   uses: number;
   waiting: number;
   gated: Gate | null;
+  /** How a walk takes up its first entry that has jobs in line (turns.ts); null when that has to be found out anew. */
+  head: Head | null;
 }
 
 /** A ceiling that keeps a lane out of line. */
@@ -502,6 +505,7 @@ export class Queue {
         uses: 0,
         waiting: 0,
         gated: null,
+        head: null,
       };
       this.lanes[id] = lane;
       this.#laneByKey.set(key, lane);
@@ -548,6 +552,7 @@ export class Queue {
   #joinLine(job: number, nowMs: number): void {
     const entry = this.entryOf(job);
     const { lane } = entry;
+    lane.head = null;
     if (this.starvesAtMs(job) <= nowMs) {
       this.jobs.line[job] = starved;
       entry.starved ??= new SortedInts(this.compareStarved);
@@ -575,6 +580,7 @@ export class Queue {
   #leaveLine(job: number): void {
     const entry = this.entryOf(job);
     const { lane } = entry;
+    lane.head = null;
     if (this.jobs.line[job] === starved) {
       const leads = entry.starved!.at(0) === job;
       if (leads) lane.starved.remove(entry.id);
@@ -668,6 +674,7 @@ export class Queue {
       entries: lane.entries.copy(this.#compareEntries),
       starved: lane.starved.copy(this.#compareStarvedEntries),
       gated: null,
+      head: null,
     };
     this.#laneByKey.set(twin.key, twin);
     if (lane.waiting > 0) {

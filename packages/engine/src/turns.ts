@@ -15,6 +15,7 @@ import { beyond, nothing, Standings, within } from './standings.ts';
 /** An entry that the walk has taken up; its starved jobs are another head. */
 export interface Head {
   readonly entry: Entry;
+  readonly rank: number;
   /** Of the entry, so that a turn reads nothing else: a walk has a turn of another one every time. */
   readonly lane: Lane;
   readonly shape: Shape;
@@ -66,9 +67,19 @@ export class Turns {
     this.#projects = queue.projects;
   }
 
+  /**
+   * A lane is taken up as it was the last time when nobody has come to it or left it: walks line up thousands of lanes, of which
+   * a few have changed.
+   */
   enter(lane: Lane): void {
-    this.#takeUp(lane, lane.starved.first(), true);
-    this.#takeUp(lane, lane.entries.first(), false);
+    if (lane.starved.size > 0) this.#takeUp(lane, lane.starved.first(), true);
+    const { head } = lane;
+    if (head !== null) this.#stand({ ...head });
+    else if (lane.entries.size > 0) {
+      const fresh = this.#headOf(lane, lane.entries.first(), false);
+      lane.head = { ...fresh };
+      this.#stand(fresh);
+    }
   }
 
   /** Whose turn it is; the caller answers with `passed` or `dropped`. */
@@ -117,13 +128,17 @@ export class Turns {
   }
 
   #takeUp(lane: Lane, at: number, starved: boolean): void {
-    if (at < 0) return;
+    if (at >= 0) this.#stand(this.#headOf(lane, at, starved));
+  }
+
+  #headOf(lane: Lane, at: number, starved: boolean): Head {
     const list = starved ? lane.starved : lane.entries;
     const entry = this.#queue.entries[list.at(at)]!;
     const jobs = starved ? entry.starved! : entry.jobs;
     const position = jobs.first();
-    const head: Head = {
+    return {
       entry,
+      rank: entry.rank,
       lane,
       shape: lane.shape,
       project: lane.project,
@@ -140,14 +155,18 @@ export class Turns {
       side: -1,
       taken: null,
     };
+  }
+
+  #stand(head: Head): void {
+    const { starved, rank } = head;
     if (starved) push(this.#starved, head, this.#beforeStarved);
-    else if (this.#began && entry.rank === this.#rank) {
-      head.side = this.#sideOf(lane.project);
+    else if (this.#began && rank === this.#rank) {
+      head.side = this.#sideOf(head.project);
       push(this.#heads[head.side]!, head, this.#before);
     } else {
-      const heads = this.#ranks.get(entry.rank);
+      const heads = this.#ranks.get(rank);
       if (heads) heads.push(head);
-      else this.#ranks.set(entry.rank, [head]);
+      else this.#ranks.set(rank, [head]);
     }
   }
 
