@@ -82,6 +82,7 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
       state.wanting.clear();
       state.againMs = never;
       state.vain.clear();
+      state.claims.policyChanged();
       retimeRuns(state);
       break;
   }

@@ -4,7 +4,16 @@
 //
 // A claim is *had* when all its victims are gone; the job then starts exactly there. It is *lost* when a node of it can no
 // longer give it: then the engine gives it up by a unit of its plan, and the job is considered anew.
-import { type Claim, type JobId, type LiveRun, type Reason, type RunId, wholeDevice } from '@muster/model';
+import {
+  type Claim,
+  type JobDemand,
+  type JobId,
+  type LiveRun,
+  type Reason,
+  type RunId,
+  wholeDevice,
+} from '@muster/model';
+import { suits } from './claim-places.ts';
 import type { Fleet } from './fleet.ts';
 import { releasePort, takePort } from './ports.ts';
 
@@ -31,6 +40,7 @@ interface Amounts {
 
 export interface HeldClaim {
   readonly job: JobId;
+  readonly demand: JobDemand;
   readonly claim: Claim;
   readonly nodes: Map<number, ClaimedNode>;
   /** Victims that have not ended. */
@@ -71,9 +81,15 @@ export class Claims {
   }
 
   /** `runs` tells which victims live. */
-  add(fleet: Fleet, job: JobId, claim: Claim, runs: { get(run: RunId): LiveRun | undefined }): HeldClaim {
+  add(
+    fleet: Fleet,
+    { job, demand }: Pick<HeldClaim, 'job' | 'demand'>,
+    claim: Claim,
+    runs: { get(run: RunId): LiveRun | undefined },
+  ): HeldClaim {
     const held: HeldClaim = {
       job,
+      demand,
       claim,
       nodes: new Map(),
       victimsLeft: 0,
@@ -160,6 +176,11 @@ export class Claims {
     for (const held of this.#byNode.get(slot) ?? []) this.unsettled.add(held);
   }
 
+  /** Levels and hardware may be others now. */
+  policyChanged(): void {
+    for (const held of this.byJob.values()) this.unsettled.add(held);
+  }
+
   #enterNodes(held: HeldClaim): void {
     for (const slot of held.nodes.keys()) {
       const known = this.#byNode.get(slot);
@@ -193,7 +214,7 @@ export function whyLost(fleet: Fleet, held: HeldClaim): Reason | null {
     const over = waits ? null : fleet.overAbove(slot, want.devices.keys());
     if (over !== null) return lost(`${over} is used up`);
   }
-  return null;
+  return suits(fleet, held.demand, held.claim) ? null : lost('its places are no longer what it asks for');
 }
 
 /** Whether it waits for victims while a node of it does not answer: their end may not be proven for long. */

@@ -237,9 +237,9 @@ function preempting(victims: number, left: number): Verdict {
 }
 
 /** It waits for its victims, or starts in their place now. */
-function claimVerdict({ fleets }: State, held: HeldClaim): Verdict {
+function claimVerdict(state: State, held: HeldClaim): Verdict {
   const { claim, victimsLeft } = held;
-  if (victimsLeft > 0 || whyLost(fleets.live, held) !== null)
+  if (victimsLeft > 0 || whyLost(state.fleets.live, held) !== null)
     return preempting(claim.victims.length, victimsLeft);
   return { kind: 'placed', nodes: [...new Set(claim.tasks.map((task) => task.node))] };
 }

@@ -199,6 +199,19 @@ describe('a claim', () => {
     expect(world.rebuilt().stateHash()).toBe(world.engine.stateHash());
     expect(world.decide().units).toEqual([]);
   });
+
+  test('is given up when its node comes back without what the job asks for', () => {
+    const world = new World(loadEngine, node('a', { labels: { disk: 'ssd' } }));
+    world.submit(job(1, oneTask(8), { tier: 'spot' }));
+    settle(world);
+    const constraints = [{ label: 'disk', op: 'in', values: ['ssd'] } as const];
+    world.submit(job(2, { ...oneTask(4), constraints }));
+    expect(preempts(world)).toHaveLength(1);
+    world.cycle();
+    world.join(node('a', { labels: { disk: 'hdd' } }));
+    expect(world.decide().units).toMatchObject([{ kind: 'release', reason: { code: 'claim-lost' } }]);
+    expect(world.rebuilt().decide(world.nowMs).units).toEqual(world.decide().units);
+  });
 });
 
 describe('a claim on a node that does not answer', () => {

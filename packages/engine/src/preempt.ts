@@ -205,7 +205,7 @@ export class Preemptions {
   #hold(job: number, claim: Claim, uses: Ask): void {
     const { claims, fleets, runs, table, projects, queue } = this.#state;
     const id = this.#members.take(job);
-    const { project, user } = queue.entryOf(job).lane;
+    const { project, user, shape } = queue.entryOf(job).lane;
     const touched = new Set<number>();
     for (const { run } of claim.victims) {
       const slot = table.slotOf(run);
@@ -214,7 +214,7 @@ export class Preemptions {
       for (let link = table.firstLink[slot]!; link >= 0; link = table.linkOfRun[link]!)
         touched.add(table.linkNode[link]!);
     }
-    const held = claims.add(fleets.live, id, claim, runs);
+    const held = claims.add(fleets.live, { job: id, demand: shape.demand }, claim, runs);
     projects.keep(project, user, uses, 1);
     this.#rights.used(project, uses);
     this.#taken++;

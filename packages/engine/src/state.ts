@@ -241,9 +241,9 @@ function standsAside({ jobs, queue }: State, job: number, pool: Pool): boolean {
 
 /** The job has its places; they are nobody else's, and it no longer stands in line. */
 export function holdClaim(state: State, job: number, claim: Claim): void {
-  const { project, user } = state.queue.entryOf(job).lane;
+  const { project, user, shape } = state.queue.entryOf(job).lane;
   state.queue.unqueue(job);
-  state.claims.add(state.fleets.live, state.jobs.ids[job]!, claim, state.runs);
+  state.claims.add(state.fleets.live, { job: state.jobs.ids[job]!, demand: shape.demand }, claim, state.runs);
   const ask = state.projects.keys.ask(claim.uses);
   state.projects.keep(project, user, ask, 1);
   noticeUse(state, project, ask);

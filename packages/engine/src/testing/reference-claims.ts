@@ -1,15 +1,23 @@
 // The naive engine's claims: those that are lost are given up, those whose victims are all gone become starts.
-import { type Claim, type EngineRows, type NodeFacts, runId, type TaskPlacement } from '@muster/model';
+import {
+  type Claim,
+  type EngineRows,
+  type GroupDemand,
+  type NodeFacts,
+  runId,
+  type TaskPlacement,
+} from '@muster/model';
 import type { Bare } from './reference.ts';
-import { boxesOf, type JobRow, type Unit } from './reference-place.ts';
+import { admits, boxesOf, isSuch, type JobRow, type Unit } from './reference-place.ts';
 
 export function settle(rows: EngineRows, row: JobRow): Bare[] {
   if (row.state.state !== 'queued' || row.state.claim === null) return [];
   const { claim } = row.state;
   const living = livingVictims(rows, claim);
-  const lost = claim.tasks.some(
-    (task) => isLost(rows, row, claim, task.node) || (living.length === 0 && isOver(rows, task)),
-  );
+  const lost =
+    claim.tasks.some(
+      (task) => isLost(rows, row, claim, task.node) || (living.length === 0 && isOver(rows, task)),
+    ) || !isAsAsked(rows, row, claim);
   if (lost) return [{ kind: 'release', ...baseOf(row), reason: { code: 'claim-lost', message: '' } }];
   const { victims: _, ...places } = claim;
   return living.length > 0 ? [] : [{ kind: 'start', ...baseOf(row), ...places }];
@@ -42,6 +50,50 @@ function isLost(rows: EngineRows, row: JobRow, claim: Claim, id: string): boolea
   return here.some((task) => task.devices.some((index) => index >= devices.length));
 }
 
+/** Whether the places are still such as the job asks for. */
+function isAsAsked(rows: EngineRows, { demand }: JobRow, { tasks }: Claim): boolean {
+  const factsOf = (id: string): NodeFacts => rows.nodes.find(({ node }) => node === id)!;
+  const { hardware, topology } = rows.policy;
+  const suitable = tasks.every(({ node, group, devices }) => {
+    const facts = factsOf(node);
+    const { accelerators } = demand.groups[group]!;
+    const such = accelerators.some((wanted) =>
+      devices.every((index) => {
+        const device = facts.inventory.devices.find((each) => each.index === index);
+        return device && isSuch(device, wanted, hardware);
+      }),
+    );
+    return admits({ facts }, demand) && (accelerators.length === 0 || such);
+  });
+  const places = (of: readonly TaskPlacement[], level: string): Set<string> => {
+    const depth = [...topology.levels, 'node'].indexOf(level) + 1;
+    return new Set(
+      of.map(({ node }) => [...pathOf(topology.levels, factsOf(node)), node].slice(0, depth).join('\0')),
+    );
+  };
+  const together = (of: readonly TaskPlacement[], asked: GroupDemand['topology']): boolean =>
+    asked?.mode !== 'required' || places(of, asked.level).size <= 1;
+  return (
+    suitable &&
+    together(tasks, demand.topology) &&
+    demand.groups.every(({ topology: asked, near }, g) => {
+      const own = tasks.filter(({ group }) => group === g);
+      const others = tasks.filter(({ group }) => demand.groups[group]!.name === near?.group);
+      return (
+        together(own, asked) &&
+        (near === null ||
+          [...places(own, near.level)].every((place) => places(others, near.level).has(place)))
+      );
+    })
+  );
+}
+
+function pathOf(levels: readonly string[], { cluster, pool, inventory }: NodeFacts): string[] {
+  return levels.map((name) =>
+    name === 'cluster' ? cluster : name === 'pool' ? pool : (inventory.labels[name] ?? ''),
+  );
+}
+
 /** Whether a domain above the task's node gives more of a resource than it has, and the task takes some of it. */
 function isOver(rows: EngineRows, { node, devices }: TaskPlacement): boolean {
   const { levels, resources } = rows.policy.topology;
@@ -49,18 +101,14 @@ function isOver(rows: EngineRows, { node, devices }: TaskPlacement): boolean {
   const { facts } = boxes.find((box) => box.facts.node === node)!;
   return resources.some(({ level, capacity, perDevice, perTask }) => {
     const places = levels.slice(0, levels.indexOf(level) + 1);
-    const pathOf = (of: NodeFacts): string[] =>
-      places.map((name) =>
-        name === 'cluster' ? of.cluster : name === 'pool' ? of.pool : (of.inventory.labels[name] ?? ''),
-      );
-    const name = pathOf(facts).at(-1)!;
+    const name = pathOf(places, facts).at(-1)!;
     const limit = name === '' ? undefined : (capacity[name] ?? capacity.default);
     const each = (of: NodeFacts, index: number): number => {
       const device = of.inventory.devices.find((one) => one.index === index);
       return device ? (perDevice[device.model] ?? perDevice[device.kind] ?? 0) : 0;
     };
     const used = boxes
-      .filter((box) => pathOf(box.facts).join('\0') === pathOf(facts).join('\0'))
+      .filter((box) => pathOf(places, box.facts).join('\0') === pathOf(places, facts).join('\0'))
       .map((box) =>
         [...box.taken].reduce(
           (sum, [index, milli]) => sum + milli * each(box.facts, index),

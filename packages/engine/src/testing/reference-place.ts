@@ -464,7 +464,7 @@ function pickDevices(box: Box, wanted: AcceleratorDemand, hardware: readonly Har
   return (long ?? free).slice(0, count);
 }
 
-function isSuch(device: Device, wanted: AcceleratorDemand, hardware: readonly Hardware[]): boolean {
+export function isSuch(device: Device, wanted: AcceleratorDemand, hardware: readonly Hardware[]): boolean {
   const known = hardware.find(({ kind, model }) => kind === device.kind && model === device.model);
   const link = device.interconnect ?? known?.interconnect ?? null;
   const generation = device.generation ?? known?.generation ?? -1;
@@ -482,7 +482,7 @@ function labelsOf(facts: NodeFacts): Map<string, string> {
   return new Map(Object.entries({ ...facts.inventory.labels, ...own }));
 }
 
-export function admits({ facts }: Box, demand: JobDemand): boolean {
+export function admits({ facts }: Pick<Box, 'facts'>, demand: JobDemand): boolean {
   const labels = labelsOf(facts);
   return (
     demand.constraints.every((rule) => meets(labels.get(rule.label), rule)) &&
