@@ -105,7 +105,7 @@ export function meetsRules(demand: JobDemand, cls: NodeClass, classes: ClassTabl
   );
 }
 
-function hasBit(mask: Uint32Array, i: number): boolean {
+export function hasBit(mask: Uint32Array, i: number): boolean {
   return (mask[i >>> 5]! & (1 << (i & 31))) !== 0;
 }
 

@@ -314,8 +314,9 @@ function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'ke
 
 /**
  * Into what is free now and beside the first reservations. A job of one group that asks for no place of the topology takes the
- * best of all nodes one after the other: when none of those is reserved, it would take the same if less were free on
- * those that are, and nothing need be shaded.
+ * best of all nodes one after the other: when none of those is reserved, and those that are have no room beside their
+ * reservation, it would take the same with them shaded, and nothing need be. A node with some room left beside it is tighter
+ * shaded than not, and may then be the best.
  */
 function placeBeside(
   state: State,
@@ -326,8 +327,8 @@ function placeBeside(
   const { fleets, jobs } = state;
   const avoid = jobs.avoid(job);
   let fits = false;
-  if (binding === 0 || (!isGreedy(shape) && !reservations.isShaded(binding))) {
-    reservations.unshade();
+  if (!reservations.isShaded(binding)) reservations.unshade();
+  if (binding === 0 || isBestUnshaded(reservations, shape, binding)) {
     const placement = place(fleets.live, shape, avoid, within);
     if (placement && !reservations.meets(placement, binding)) return placement;
     if (placement) undo(fleets.live, placement);
@@ -342,6 +343,10 @@ function placeBeside(
   if (within.over.length > 0) return 'over';
   reservations.unshade();
   return fits || fitsNow(fleets, shape) ? 'kept' : 'failed';
+}
+
+function isBestUnshaded(reservations: Reservations, shape: Shape, binding: number): boolean {
+  return !isGreedy(shape) && !reservations.isShaded(binding) && !reservations.leaveRoomFor(shape, binding);
 }
 
 export function undoPass(state: State, pass: Pass): void {

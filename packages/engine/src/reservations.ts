@@ -129,6 +129,12 @@ export class Reservations {
     return false;
   }
 
+  /** Whether nodes of the first reservations may hold a task of the shape's only group beside them; asked without shade. */
+  leaveRoomFor(shape: Shape, binding: number): boolean {
+    for (let i = 0; i < binding; i++) if (this.#byStart[i]!.slack.leavesRoomFor(shape)) return true;
+    return false;
+  }
+
   /** Something was claimed, and the starts may be others now. */
   changed(): void {
     this.unshade();

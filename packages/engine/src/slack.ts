@@ -5,10 +5,12 @@ import { wholeDevice } from '@muster/model';
 import type { Fleet } from './fleet.ts';
 import type { Holding } from './holding.ts';
 import type { Placement } from './ledger.ts';
+import { type ClassFit, hasBit } from './match.ts';
 import { releasePort, takePort } from './ports.ts';
 import { none } from './project-amounts.ts';
 import type { Project } from './projects.ts';
 import type { Ask } from './resource-keys.ts';
+import { matchShape, type Shape } from './shape.ts';
 
 /** A countable resource in a domain; by way of one of its nodes. */
 interface DomainOf {
@@ -93,6 +95,8 @@ export class Slack {
   readonly #left: number[];
   readonly #domainOf: Map<number, number>[];
   readonly #quotas = new Map<Project, QuotaSlack>();
+  /** Shapes that none of its nodes holds beside it. */
+  readonly #fullFor = new Set<Shape>();
   #shade: Shade | null = null;
 
   /** Made when the projects are as they will be, with the reservation taken. `left` is of each domain then. */
@@ -124,6 +128,40 @@ export class Slack {
     }
     for (let i = 0; i < before.length; i++) this.#left[i] = before[i]!;
     return isShort;
+  }
+
+  /**
+   * Whether one of its nodes may hold a task of the shape's only group beside the reservation. What is left of them only shrinks
+   * while a walk goes on, so that a shape of which none does is remembered.
+   */
+  leavesRoomFor(shape: Shape): boolean {
+    if (this.#keeper.exclusive || shape.demand.exclusive || this.#fullFor.has(shape)) return false;
+    matchShape(shape, this.#fleet.classes);
+    const { slots } = this.#beside;
+    for (let row = 0; row < slots.length; row++) {
+      const classId = this.#fleet.classOf[slots[row]!]!;
+      for (const { fits } of shape.groups[0]!.options)
+        for (const fit of fits) if (fit.classId === classId && this.#holds(row, fit)) return true;
+    }
+    this.#fullFor.add(shape);
+    return false;
+  }
+
+  #holds(row: number, { cpuMilli, memoryMib, count, milli, mask }: ClassFit): boolean {
+    const fleet = this.#fleet;
+    const slot = this.#beside.slots[row]!;
+    if (Math.min(fleet.freeCpu[slot]!, this.#cpuMilli[row]!) < cpuMilli) return false;
+    if (Math.min(fleet.freeMemory[slot]!, this.#memoryMib[row]!) < memoryMib) return false;
+    let found = 0;
+    for (
+      let i = 0, at = row * this.#beside.stride;
+      i < deviceCount(fleet, slot) && found < count;
+      i++, at++
+    ) {
+      if (mask !== null && !hasBit(mask, i)) continue;
+      if (Math.min(wholeDevice - fleet.taken.taken(slot, i), this.#devices[at]!) >= milli) found++;
+    }
+    return found >= count;
   }
 
   #isShort(pick: number): boolean {
