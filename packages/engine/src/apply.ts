@@ -27,7 +27,6 @@ import {
   type State,
   startRun,
 } from './state.ts';
-import { never } from './victims.ts';
 
 export function apply(state: State, event: LogEvent): void {
   if (event.sequence <= state.sequence) return;
@@ -80,7 +79,8 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
       state.queue.setPolicy(body.policy, state.clockMs);
       for (const run of state.runs.values()) state.table.setRate(run.run, rateOf(state, run));
       state.wanting.clear();
-      state.againMs = never;
+      // Whoever is behind a ceiling may have a right now, or was about to look for victims.
+      state.againMs = 0;
       state.vain.clear();
       state.claims.policyChanged();
       retimeRuns(state);

@@ -357,6 +357,19 @@ describe('quota', () => {
     }
   });
 
+  test('a job behind a ceiling looks for victims when a policy gives it a right to them', () => {
+    const world = new World(loadEngine, node('a'));
+    const quota = guarantee('blue', 8, { ceiling: { gpu: 2000 } });
+    world.setPolicy({ ...defaultPolicy, quotas: [quota] });
+    world.submit(job(1, oneTask(2), { project: 'blue' }));
+    settle(world);
+    world.submit(job(2, oneTask(2), { project: 'blue', priority: 5 }));
+    expect(world.cycle().units).toEqual([]);
+    // The ceiling is the same.
+    world.setPolicy({ ...defaultPolicy, quotas: [{ ...quota, preemptWithin: 'lower-priority' }] });
+    expect(preempts(world).map(victimsOf)).toEqual([[jobId(1)]]);
+  });
+
   test('the ceiling of a user is never a reason to stop a run', () => {
     const quotas = [guarantee('blue', 8, { userCeiling: { gpu: 2000 }, preemptWithin: 'lower-priority' })];
     const world = withQuotas(quotas);
