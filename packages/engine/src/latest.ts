@@ -7,7 +7,7 @@ import type { ClassFit } from './match.ts';
 import { opens, roomFor } from './node-room.ts';
 import type { Shape } from './shape.ts';
 import { takeTasks } from './take-tasks.ts';
-import type { Tightest } from './tightest.ts';
+import { findTightest, type RoomOf, type Tightest } from './tightest.ts';
 
 export class Latest implements Tightest {
   /** The shape, where every job of it is one such task and nothing else. */
@@ -51,9 +51,13 @@ export class Latest implements Tightest {
     return this.#fits === fits && this.#needsPort === needsPort && this.#isTightest(fleet, shape);
   }
 
-  /** A place for a job that is nothing but the task that was placed last: beside it, if that is its place; else null. */
+  /**
+   * A place for a job that is nothing but the task that was placed last: beside it if that is its place, else on the tightest
+   * node among the same classes. Null where it has to be looked for as for any other job.
+   */
   placeAgain(fleet: Fleet, shape: Shape): Placement | null {
-    if (this.shape !== shape || fleet.mix.isMixed || !this.#isTightest(fleet, shape)) return null;
+    if (this.shape !== shape || fleet.mix.isMixed || fleet.firstFit) return null;
+    if (!this.#isTightest(fleet, shape) && !this.#findAnother(fleet, shape)) return null;
     const { size } = fleet.ledger;
     const placement = { from: size, to: size, portSlot: -1, port: -1 };
     const position = takeTasks(fleet, shape, placement, 0, this.slot, this.fit!, 1, true, this.position);
@@ -69,6 +73,20 @@ export class Latest implements Tightest {
     return this.#opened || opens(fleet, slot, fit, 1) === 0;
   }
 
+  /** While its classes are all it matches, and cost the same, a shape of one task goes to the tightest of their nodes. */
+  #findAnother(fleet: Fleet, shape: Shape): boolean {
+    const { ranked, groups } = shape;
+    if (ranked.length !== 1) return false;
+    const { tiers } = groups[0]!.options[ranked[0]!.combination[0]!]!;
+    if (tiers.length !== 1 || tiers[0] !== this.#fits) return false;
+    const found = findTightest(fleet, tiers[0]!, 1, this.#needsPort, new AnyRoom(fleet, shape));
+    if (found.slot < 0) return false;
+    this.slot = found.slot;
+    this.fit = found.fit;
+    this.position = found.position;
+    return true;
+  }
+
   #took({ changes, ledger, taken }: Fleet, position: number): void {
     const { milli } = this.fit!;
     this.position = position;
@@ -76,6 +94,21 @@ export class Latest implements Tightest {
     this.#opened =
       milli === wholeDevice ||
       taken.taken(this.slot, ledger.devices[ledger.devicesAt[ledger.size - 1]!]!) === milli;
+  }
+}
+
+/** For a job that avoids no node and has no other task. */
+class AnyRoom implements RoomOf {
+  readonly #fleet: Fleet;
+  readonly #shape: Shape;
+
+  constructor(fleet: Fleet, shape: Shape) {
+    this.#fleet = fleet;
+    this.#shape = shape;
+  }
+
+  room(slot: number, fit: ClassFit, tasks: number, needsPort: boolean): number {
+    return roomFor(this.#fleet, this.#shape, slot, fit, tasks, needsPort, false);
   }
 }
 
