@@ -60,21 +60,21 @@ class Within {
   over: Ask[] = [];
   readonly #keys: ResourceKeys;
   readonly #fleet: Fleet;
-  #lane: Lane | null = null;
+  #head: Head | null = null;
 
   constructor({ projects, fleets }: State) {
     this.#keys = projects.keys;
     this.#fleet = fleets.live;
   }
 
-  of(lane: Lane): this {
-    this.#lane = lane;
+  of(head: Head): this {
+    this.#head = head;
     if (this.over.length > 0) this.over = [];
     return this;
   }
 
   allows(placement: Placement): boolean {
-    const { project, user } = this.#lane!;
+    const { project, user } = this.#head!;
     this.uses = this.#keys.placed(this.#fleet, placement);
     if (overAt(project, user, this.uses) === null) return true;
     this.over.push(this.uses);
@@ -280,7 +280,7 @@ function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'ke
   const endMs = state.clockMs + durationMs;
   const binding = reservations.binding(endMs);
   matchShape(shape, fleets.live.classes);
-  const within = pass.within.of(lane);
+  const within = pass.within.of(head);
   const placement = placeBeside(state, pass, head, binding);
   if (placement === 'failed') return 'failed';
   if (placement === 'kept') {
@@ -321,10 +321,11 @@ function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'ke
 function placeBeside(
   state: State,
   { reservations, within }: Pass,
-  { job, lane, shape }: Head,
+  head: Head,
   binding: number,
 ): Placement | 'over' | 'kept' | 'failed' {
   const { fleets, jobs } = state;
+  const { job, shape } = head;
   const avoid = jobs.avoid(job);
   let fits = false;
   if (!reservations.isShaded(binding)) reservations.unshade();
@@ -335,7 +336,7 @@ function placeBeside(
     else if (within.over.length === 0) return 'failed';
     else if (binding === 0) return 'over';
     fits = true;
-    within.of(lane);
+    within.of(head);
   }
   reservations.shade(binding);
   const placement = place(fleets.live, shape, avoid, within);
