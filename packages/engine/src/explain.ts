@@ -39,7 +39,7 @@ import { mightPreempt } from './rights.ts';
 import { roomReport } from './room-report.ts';
 import { Steps, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
-import { supposeTrying } from './suppose.ts';
+import { type PutBack, supposeJudged, supposeTrying } from './suppose.ts';
 import { supposed } from './supposed-job.ts';
 import { fitsNow, whyNot } from './verdict.ts';
 
@@ -47,8 +47,16 @@ import { fitsNow, whyNot } from './verdict.ts';
 const { changeSteps, endSteps } = explainBound;
 
 export function explain(state: State, id: JobId, nowMs: number): Explanation | null {
-  const verdict = verdictOf(state, id, nowMs);
-  if (verdict === null) return null;
+  let putBack: PutBack = () => {};
+  const verdict = verdictOf(state, id, nowMs, () => {
+    putBack = supposeJudged(state);
+  });
+  const explanation = verdict && explained(state, id, verdict);
+  putBack();
+  return explanation;
+}
+
+function explained(state: State, id: JobId, verdict: Verdict): Explanation {
   const job = slotToExplain(state, id)!;
   // What would start a member behind others of its array starts those first: ask about them.
   const { count, member } = laterMember(state, job, id);
@@ -97,8 +105,13 @@ function whole(state: State, job: number, verdict: Verdict): Explanation {
   };
 }
 
-/** The verdict alone. */
-export function verdictOf(state: State, id: JobId, nowMs: number): Verdict | null {
+/** The verdict alone; `look` is called before anything is looked at for a job that stands in line. */
+export function verdictOf(
+  state: State,
+  id: JobId,
+  nowMs: number,
+  look: () => void = () => {},
+): Verdict | null {
   const { jobs } = state;
   const job = slotToExplain(state, id);
   if (job === undefined) return null;
@@ -114,7 +127,9 @@ export function verdictOf(state: State, id: JobId, nowMs: number): Verdict | nul
       kind: 'waits',
       reasons: [{ code: 'parallel', running: pool.out, parallel: pool.size.parallel! }],
     };
-  return state.queue.stands(job) ? whyWaits(state, job, id) : notBefore(state, job);
+  if (!state.queue.stands(job)) return notBefore(state, job);
+  look();
+  return whyWaits(state, job, id);
 }
 
 /** What its entry was last told, for a job that waits in line and holds no claim. */
@@ -280,7 +295,10 @@ export function consider(state: State, request: JobRequest, nowMs: number): Expl
   bringUp(state, nowMs);
   return supposed(state, factsOf(request), request.demand, (job) => {
     state.queue.queue(job, state.clockMs);
-    return whole(state, job, whyWaits(state, job, state.jobs.ids[job]!));
+    const putBack = supposeJudged(state);
+    const explanation = whole(state, job, whyWaits(state, job, state.jobs.ids[job]!));
+    putBack();
+    return explanation;
   });
 }
 

@@ -31,8 +31,7 @@ export function helpfulEnds(state: State, job: number, steps: Steps): Ends {
   const found: HelpfulEnd[] = [];
   let count = 0;
   let tried = 0;
-  for (const { slot, endMs } of soonestEnds(state)) {
-    if (!could(slot)) continue;
+  for (const { slot, endMs } of soonestEnds(state, could, triedMax + 1)) {
     if (tried++ === triedMax) steps.ranOut = true;
     if (steps.ranOut) break;
     const run = table.live[slot]!;

@@ -1,12 +1,12 @@
-// All runs by their known end, for whoever wants only the first of very many: they are picked out a few at a time, and later
-// ones are not put in order before somebody asks for them.
+// All runs by their known end, for whoever wants only the first of very many: a few are picked out
+// at first, and the others are not looked at before somebody asks for them.
 import { type LiveRun, tierNamed } from '@muster/model';
 import { compareSequence } from './order.ts';
 import type { State } from './state.ts';
 
 export const never = Number.MAX_SAFE_INTEGER;
 
-/** How many are picked out first; each time twice as many. */
+/** How many are picked out first, before it is asked of all others whether they count. */
 const firstPicked = 64;
 
 export interface KnownEnd {
@@ -16,24 +16,34 @@ export interface KnownEnd {
   readonly endMs: number;
 }
 
-/** The soonest first; of equal ones by their jobs, as submitted. No run may start or end meanwhile. */
-export function* soonestEnds(state: State): IterableIterator<KnownEnd> {
+/**
+ * Of those that count the soonest first, at most so many; of equal ones by their jobs, as submitted. No run may start or end
+ * meanwhile.
+ */
+export function* soonestEnds(
+  state: State,
+  counts: (slot: number) => boolean,
+  most: number,
+): IterableIterator<KnownEnd> {
   const { table, jobs } = state;
   const endMs = knownEnds(state);
   const compare = (a: number, b: number): number =>
     endMs[a]! - endMs[b]! || compareSequence(jobs, table.job[a]!, table.job[b]!);
-  let left = table.size;
+  const soonest = new Picked(Math.min(firstPicked, most), compare);
+  for (let slot = 0; slot < endMs.length; slot++) if (table.live[slot]) soonest.offer(slot);
+  let left = most;
   let last = -1;
-  for (let most = firstPicked; left > 0; most *= 2) {
-    const picked = new Picked(Math.min(most, left), compare);
-    for (let slot = 0; slot < endMs.length; slot++)
-      if (table.live[slot] && (last < 0 || compare(slot, last) > 0)) picked.offer(slot);
-    for (const slot of picked.inOrder()) {
-      yield { slot, endMs: endMs[slot]! };
-      last = slot;
-      left--;
-    }
+  for (const slot of soonest.inOrder()) {
+    last = slot;
+    if (!counts(slot)) continue;
+    yield { slot, endMs: endMs[slot]! };
+    left--;
   }
+  if (left === 0 || table.size <= firstPicked) return;
+  const later = new Picked(left, compare);
+  for (let slot = 0; slot < endMs.length; slot++)
+    if (table.live[slot] && compare(slot, last) > 0 && counts(slot)) later.offer(slot);
+  for (const slot of later.inOrder()) yield { slot, endMs: endMs[slot]! };
 }
 
 /** The least of what is offered, so many: a heap with the greatest of them on top. */

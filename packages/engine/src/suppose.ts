@@ -2,13 +2,16 @@
 // what was told and tried in vain included. Whoever asks calls that before anything else happens.
 import type { LiveRun, Quota } from '@muster/model';
 import { overAt } from './gates.ts';
+import { Members } from './members.ts';
 import { isFull } from './pool.ts';
 import { releasePort, takePort } from './ports.ts';
+import { Preemptions } from './preempt.ts';
 import type { Project } from './projects.ts';
 import type { Gate, Lane } from './queue.ts';
 import type { Reason } from './reason.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
+import { fitsNow } from './verdict.ts';
 
 export type PutBack = () => void;
 
@@ -18,6 +21,35 @@ export function supposeTrying(state: State): PutBack {
   for (const shape of state.queue.shapes.all()) if (shape.stalled) hopes.shape(shape);
   return () => hopes.putBack();
 }
+
+/**
+ * What a decision finds out first is found out once for all that a question tries: shapes that do not fit and of which nobody has
+ * victims are known not to fit, as after a decision. So they are lined up only to wait.
+ */
+export function supposeJudged(state: State): PutBack {
+  const { queue, fleets, jobs, clockMs } = state;
+  const judged: { readonly shape: Shape; readonly stalled: boolean }[] = [];
+  const preemptions = new Preemptions(state, clockMs, new Members(jobs));
+  for (const shape of [...queue.open]) {
+    if (fitsNow(fleets, shape)) continue;
+    let any = false;
+    for (const lane of shape.lanes) any ||= preemptions.mayLane(lane);
+    if (any) continue;
+    judged.push({ shape, stalled: shape.stalled });
+    shape.blocked = untold;
+    queue.open.delete(shape);
+  }
+  return () => {
+    for (const { shape, stalled } of judged.reverse()) {
+      shape.blocked = null;
+      shape.stalled = stalled;
+      if (shape.lanes.size > 0) queue.open.add(shape);
+    }
+  };
+}
+
+/** Nobody is told it. */
+const untold: Reason = { binding: '', verdict: { kind: 'waits', reasons: [] } };
 
 /** The run has ended, and its job with it. */
 export function supposeEnded(state: State, run: LiveRun): PutBack {
