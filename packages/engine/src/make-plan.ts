@@ -238,9 +238,12 @@ function judge(state: State, pass: Pass): Judged {
     queue.open.delete(shape);
   }
   for (const [entry, kept] of pass.kept) {
-    const { shape } = entry.lane;
+    const { shape, project, user } = entry.lane;
     if (shape.blocked !== null || pass.over.has(entry.lane)) continue;
-    judged.entries.set(entry, shape.stalled ? keptReason(kept) : behind);
+    // Whoever may not pass was not asked about its ceilings; they would be in its way next.
+    const over = shape.stalled ? allOver(state.projects, project, user, shape.ask) : [];
+    const reason = over.length > 0 ? ceilingReason(over) : keptReason(kept);
+    judged.entries.set(entry, shape.stalled ? reason : behind);
   }
   return judged;
 }
