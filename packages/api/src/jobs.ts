@@ -158,9 +158,9 @@ export const listJobs = route({
       before: before as JobId | null,
       limit: limit + 1,
     });
-    const page = await withReasons(api, rows.slice(0, limit));
+    const shown = rows.slice(0, limit);
+    const [page, planned] = await Promise.all([withReasons(api, shown), plannedStarts(api, shown)]);
     const last = rows.length > limit ? page.at(-1) : undefined;
-    const planned = await plannedStarts(api, page);
     return {
       body: {
         items: page.map((row) => jobView(row, planned.get(row.id))),
@@ -185,9 +185,11 @@ export const getJob = route({
   answers: { 200: jobDetailSchema },
   async handle(api, call) {
     const row = await visibleJob(api, call);
-    const runs = await api.store.runs(row.id);
-    const [shown = row] = await withReasons(api, [row]);
-    const planned = await plannedStarts(api, [row]);
+    const [runs, [shown = row], planned] = await Promise.all([
+      api.store.runs(row.id),
+      withReasons(api, [row]),
+      plannedStarts(api, [row]),
+    ]);
     return { body: jobDetail(shown, runs, planned.get(row.id) ?? null), headers: { etag: etag(row) } };
   },
 });

@@ -38,14 +38,17 @@ export const whyJob = route({
   query,
   answers: { 200: whySchema },
   async handle(api, call) {
-    const before = await visibleJob(api, call);
-    const { sequence: head } = await api.store.head();
+    const [before, { sequence: head }] = await Promise.all([visibleJob(api, call), api.store.head()]);
     // A position beyond the log would wait for ever.
     const atLeast = Math.min(call.query.after ?? head, head);
     const { verdict, explanation, sequence } = await api.control.explain(before.id, atLeast);
     // Read after the answer, so that its state is not older than the verdict.
-    const row = (await api.store.job(before.id)) ?? before;
-    const runs = await api.store.runs(row.id);
+    const [after, runs, stopped] = await Promise.all([
+      api.store.job(before.id),
+      api.store.runs(before.id),
+      victims(api, call.caller, before.id),
+    ]);
+    const row = after ?? before;
     const shown = waits(row.state) ? (verdict ?? row.verdict) : null;
     const why: WhyView = {
       job: row.id,
@@ -55,7 +58,7 @@ export const whyJob = route({
       text: whyText(row, shown, 'run' in row.state ? (runs.at(-1) ?? null) : null),
       explanation: shown && explanation ? seenBy(call.caller, explanation) : null,
       preemptions: await preemptions(api, call.caller, row, runs),
-      victims: await victims(api, call.caller, row.id),
+      victims: stopped,
     };
     return { body: why };
   },

@@ -43,6 +43,8 @@ export interface Brain {
 
 /** The safety net under the event-driven path: a lost hint costs at most this. */
 const sweepMs = 1000;
+/** How long a reading of the database's clock is gone on from. */
+const timeForMs = 1000;
 /** How long an answer about planned starts is given again. */
 const plannedForMs = 1000;
 /** So many jobs of which no cycle has told anything are looked at for one answer. */
@@ -55,6 +57,7 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
   let epoch: number | null = null;
   const life = new Life();
   let lastNowMs = 0;
+  let asked: { readonly nowMs: number; readonly monotonicMs: number } | null = null;
   let fruitless = 0;
   let status = { cycles: 0, placements: 0, lastCycleMs: null as number | null };
 
@@ -126,9 +129,20 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
 
   /** The time of the answer. Where no decisions are made one is, or all that waits would be looked at for every answer. */
   async function upToNow(): Promise<number> {
-    const nowMs = Math.max(lastNowMs, await store.nowMs());
+    const nowMs = await timeNow();
     if (epoch === null) life.rehearse(engine, nowMs);
     return nowMs;
+  }
+
+  /** The database's time, asked once a second; a question in between adds what has passed here. */
+  async function timeNow(): Promise<number> {
+    const passedMs = asked === null ? timeForMs : world.clock.monotonicMs() - asked.monotonicMs;
+    if (asked === null || passedMs >= timeForMs) {
+      const nowMs = await store.nowMs();
+      asked = { nowMs, monotonicMs: world.clock.monotonicMs() };
+      return Math.max(lastNowMs, asked.nowMs);
+    }
+    return Math.max(lastNowMs, asked.nowMs + Math.floor(passedMs));
   }
 
   return {
@@ -169,7 +183,7 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
         return { sequence: engine.sequence, verdict: explanation.verdict, explanation };
       }),
     async planned() {
-      const nowMs = Math.max(lastNowMs, await store.nowMs());
+      const nowMs = await timeNow();
       // Everybody who lists jobs asks, and an answer takes a walk through the queue.
       if (plannedMs === null || nowMs - plannedMs >= plannedForMs) {
         planned = engine.planned(nowMs);
@@ -179,7 +193,7 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
     },
     async ledger(atLeast) {
       await reached(atLeast);
-      return engine.ledger(Math.max(lastNowMs, await store.nowMs()));
+      return engine.ledger(await timeNow());
     },
     status: () => ({ sequence: engine.sequence, ...status, trouble: loop.trouble() }),
     async stop() {

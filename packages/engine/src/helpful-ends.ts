@@ -24,6 +24,8 @@ import { fitsNow } from './verdict.ts';
 const listedMax = 5;
 /** Of very many runs only so many are looked at, the soonest. */
 const triedMax = explainBound.runs;
+/** What it takes to suppose that a run has ended, and to put it back, beside the walk. */
+const endSteps = 100;
 
 export function helpfulEnds(state: State, job: number, steps: Steps): Ends {
   const { queue, jobs, table } = state;
@@ -33,7 +35,7 @@ export function helpfulEnds(state: State, job: number, steps: Steps): Ends {
   let tried = 0;
   for (const { slot, endMs } of soonestEnds(state, could, triedMax + 1)) {
     if (tried++ === triedMax) steps.ranOut = true;
-    if (steps.ranOut) break;
+    if (steps.ranOut || !steps.take(endSteps)) break;
     const run = table.live[slot]!;
     const putBack = supposeEnded(state, run);
     const started = startsNow(state, job, steps);
