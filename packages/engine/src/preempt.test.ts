@@ -73,6 +73,14 @@ describe('a job without a place', () => {
     expect(unit!.claim.tasks).toHaveLength(1);
   });
 
+  test('stops nobody whom its other alternative can do without', () => {
+    const world = new World(loadEngine, node('a', { devices: devices(4) }));
+    for (const n of [1, 2]) world.submit(job(n, oneTask(2), { tier: 'spot' }));
+    settle(world);
+    world.submit(job(3, demand(group([gpus(4), gpus(2)]))));
+    expect(preempts(world).map((unit) => unit.claim.victims.length)).toEqual([1]);
+  });
+
   test('that must be in one rack stops runs of one rack, the one where that costs least', () => {
     const racks = ['r1', 'r2', 'r1', 'r2'];
     const nodes = racks.map((rack, i) => node(`n${i}`, { labels: { rack } }));

@@ -472,12 +472,12 @@ class Search {
     return best;
   }
 
-  /** The group that finds no place; -1 when all do. */
+  /** The group that finds no place; -1 when all do, be it with another alternative: nobody is stopped for one that is not needed. */
   #shortOf(combination: readonly number[]): number {
     const { live } = this.#state.fleets;
     // Without a topology and countable resources nodes do not depend on each other: the job fits when their room adds up.
     if (!isGreedy(this.#shape) && live.resources.list.length === 0)
-      return this.#offersOf(0, combination[0]!).fits ? -1 : 0;
+      return this.#shape.combinations.some(([option]) => this.#offersOf(0, option!).fits) ? -1 : 0;
     // With countable resources their room is still the most that there can be, unless devices differ in what they take.
     if (!isGreedy(this.#shape) && this.#shape.combinations.every(([option]) => this.#isTooLittle(option!)))
       return 0;

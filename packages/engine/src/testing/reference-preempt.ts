@@ -180,7 +180,7 @@ class Search {
     const { policy } = this.#rows;
     const plain = groups.length === 1 && topology === null && groups[0]!.topology === null;
     if (plain && policy.topology.resources.length === 0)
-      return this.#sum(boxes, 0) >= groups[0]!.tasks ? null : 0;
+      return choices(groups).some((choice) => this.#sum(boxes, 0, choice) >= groups[0]!.tasks) ? null : 0;
     if (placeJob(boxes, { ...this.#row, state: { ...this.#row.state, avoid: [] } }, policy)) return null;
     const gang = this.#gang(boxes);
     // Of a domain that is looked at by itself, the group that finds no place there.
@@ -190,13 +190,13 @@ class Search {
     return typeof placed === 'number' ? placed : firstOrder(gang)[0]!;
   }
 
-  #gang(boxes: readonly Box[]): Gang {
+  #gang(boxes: readonly Box[], choice = this.#choice): Gang {
     const { policy } = this.#rows;
     const fresh = { port: null, spread: new Map<string, number>() };
     return {
       row: this.#row,
       policy,
-      choice: this.#choice,
+      choice,
       avoid: [],
       ground: wholeFleet,
       boxes: [...boxes],
@@ -204,16 +204,18 @@ class Search {
     };
   }
 
-  #sum(boxes: readonly Box[], g: number): number {
-    return boxes.filter((box) => this.#isHere(box)).reduce((sum, box) => sum + this.#room(boxes, box, g), 0);
+  #sum(boxes: readonly Box[], g: number, choice = this.#choice): number {
+    return boxes
+      .filter((box) => this.#isHere(box))
+      .reduce((sum, box) => sum + this.#room(boxes, box, g, choice), 0);
   }
 
   #isHere({ facts }: Box): boolean {
     return this.#domain === null || this.#domain.nodes.has(facts.node);
   }
 
-  #room(boxes: readonly Box[], box: Box, g: number): number {
-    const gang = this.#gang(boxes);
+  #room(boxes: readonly Box[], box: Box, g: number, choice = this.#choice): number {
+    const gang = this.#gang(boxes, choice);
     const { tasks } = this.#row.demand.groups[g]!;
     return Math.min(tasks, boxRoom(gang, g, box), resourceRoom(gang, g, box));
   }
