@@ -42,6 +42,7 @@ import { never } from './victims.ts';
 
 export function decide(state: State, nowMs: number): Plan {
   bringUp(state, nowMs);
+  lookedAgain(state);
   const settled = settleClaims(state);
   const looked = state.queue.open.size > 0;
   const pass = walk(state, () => false, { remembers: true });
@@ -100,9 +101,6 @@ export function bringUp(state: State, nowMs: number): void {
       if (entry) queue.reopen(entry.lane.shape);
     }
     letOutEased(state);
-    state.wanting.clear();
-    state.againMs = never;
-    state.claiming = false;
   }
   if (moved) lookForUnserved(state);
   // Greedy shapes may happen to be helped by less room elsewhere, and what a job uses may follow from the node it gets: such
@@ -118,6 +116,14 @@ export function bringUp(state: State, nowMs: number): void {
   queue.mix.moved = false;
   eased.clear();
   freed.clear();
+}
+
+/** Only a decision has looked; a question leaves it to the next one, whatever it opened for its answer. */
+function lookedAgain(state: State): void {
+  if (!state.claiming && state.againMs > state.clockMs) return;
+  state.wanting.clear();
+  state.againMs = never;
+  state.claiming = false;
 }
 
 /**
