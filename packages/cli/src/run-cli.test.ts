@@ -26,6 +26,11 @@ test('without arguments the help is the answer', async () => {
 
 test.each([
   [['sumbit'], 2, `unknown command 'sumbit'; did you mean "submit"? see: muster --help`],
+  [
+    ['run', '--time', '1h', '--', 'true'],
+    2,
+    `unknown option '--time'; did you mean "--time-limit"? see: muster run --help`,
+  ],
   [['ps', '--wacth'], 2, `unknown option '--wacth'; did you mean "--watch"? see: muster ps --help`],
   [
     ['tokens', 'revoke', 'mst_abc'],
@@ -46,6 +51,7 @@ test.each([
     'no server is configured; start one here with "muster up", or log in to one with "muster login URL"',
   ],
   [['help', 'exit-code'], 2, 'there is no help for "exit-code"; did you mean "exit-codes"?'],
+  [['help', 'cooking'], 2, 'there is no help for "cooking"; "muster help" lists what there is'],
 ])('%j ends with %i and one line', async (args, code, line) => {
   expect(await bench.user.run(args)).toEqual({ code, stdout: '', stderr: `muster: ${line}\n` });
 });

@@ -26,7 +26,7 @@ export async function runCli(
       writeErr: (text) => {
         complaint += text;
       },
-      getOutHelpWidth: () => Math.min(terminal.stdout.columns ?? 100, 110),
+      getOutHelpWidth: () => Math.min(terminal.stdout.columns || 100, 110),
       getOutHasColors: () => false,
     });
     for (const child of command.commands) settle(child);
@@ -66,7 +66,7 @@ function usageText(
   const command = commandOf(program, argv);
   const path = pathOf(command);
   let text = first.replace(/^error: /, '').replace(/\.$/, '');
-  const suggested = /^\(Did you mean (?:one of )?(.*?)\?\)$/.exec(second)?.[1];
+  const suggested = /^\(Did you mean (?:one of )?(.*?)\?\)$/.exec(second)?.[1]?.replaceAll(', ', '" or "');
   const word = /unknown (?:command|option) '([^']+)'/.exec(text)?.[1];
   const misspelt = error.code === 'commander.excessArguments' ? misspeltChild(command, argv) : null;
   if (misspelt) text = `unknown command '${misspelt.word}'`;
@@ -75,7 +75,7 @@ function usageText(
     error.code === 'commander.missingMandatoryOptionValue' && command.name() === 'submit' ? argv.at(-1) : '';
   if (file && file !== 'submit' && !file.startsWith('-'))
     return `the file needs its flag; write: ${path} -f ${file}`;
-  const near = suggested ?? misspelt?.near ?? (word ? nearest(word, candidates(command, word)) : null);
+  const near = misspelt?.near ?? (word ? nearest(word, candidates(command, word)) : null) ?? suggested;
   if (near) text += `; did you mean "${near}"?`;
   return `${text}${text.endsWith('?') ? '' : ';'} see: ${path} --help`;
 }

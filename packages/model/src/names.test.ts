@@ -112,6 +112,11 @@ describe('nearest', () => {
     ['timelimit', 'timeLimit'],
     ['task', 'tasks'],
     ['evn', 'env'],
+    ['time', 'timeLimit'],
+    ['STOP', 'stopAfter'],
+    ['con', 'constraints'],
+    ['co', null],
+    ['--co', null],
     ['replicas', null],
     ['x'.repeat(1_000_000), null],
   ])('of %.20s is %s', (word, expected) => {

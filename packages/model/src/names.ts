@@ -36,7 +36,10 @@ export function projectCovers(scope: string, project: string): boolean {
   return project === scope || project.startsWith(`${scope}/`);
 }
 
-/** The nearest candidate within a small edit distance, for "did you mean"; null when nothing is near. */
+/**
+ * What was probably meant: the candidate one slip away, else one that was left unfinished ("time" for "timeLimit"), else the
+ * fewest slips away. Null when nothing is near.
+ */
 export function nearest(word: string, candidates: readonly string[]): string | null {
   let best: string | null = null;
   let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
@@ -44,7 +47,18 @@ export function nearest(word: string, candidates: readonly string[]): string | n
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), bestDistance);
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
-  return best;
+  return bestDistance <= 1 ? best : (unfinished(word, candidates) ?? best);
+}
+
+/** Fewer letters than these begin too many names. */
+const unfinishedMin = 3;
+
+/** The shortest candidate that begins with the word. */
+function unfinished(word: string, candidates: readonly string[]): string | null {
+  if (word.replace(/^-+/, '').length < unfinishedMin) return null;
+  const start = word.toLowerCase();
+  const begun = candidates.filter((candidate) => candidate.toLowerCase().startsWith(start));
+  return begun.reduce<string | null>((a, b) => (a === null || b.length < a.length ? b : a), null);
 }
 
 /** Optimal string alignment distance (a swap of neighbours counts once), given up beyond `limit`. */

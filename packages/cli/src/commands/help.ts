@@ -32,7 +32,9 @@ function commandHelp(program: Command, words: readonly string[]): void {
     if (!child) {
       const names = [...at.commands.map((one) => one.name()), ...(at === program ? topics : [])];
       const near = nearest(word, names);
-      throw usage(`there is no help for "${word}"${near ? `; did you mean "${near}"?` : ''}`);
+      throw usage(
+        `there is no help for "${word}"; ${near ? `did you mean "${near}"?` : '"muster help" lists what there is'}`,
+      );
     }
     at = child;
   }
