@@ -85,7 +85,8 @@ function print(cli: Cli, view: View, watched: boolean, first = true): void {
     for (const line of view) cli.line(line);
     return;
   }
-  const room = (stdout.rows ?? 24) - 1;
+  // A terminal that does not know its size says 0.
+  const room = Math.max(2, (stdout.rows || 24) - 1);
   const shown = view.length > room ? [...view.slice(0, room - 1), `… ${view.length - room + 1} more`] : view;
   const body = shown.map((line) => `${line}${clearRestOfLine}\n`).join('');
   stdout.write(`${first ? clearScreen : ''}${home}${body}${clearToEnd}`);

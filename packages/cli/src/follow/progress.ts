@@ -45,7 +45,7 @@ export class Progress {
   #draw(): void {
     const { stderr } = this.#cli.terminal;
     const clock = shortDuration(this.#cli.nowMs - this.#sinceMs);
-    const room = (stderr.columns ?? 80) - clock.length - 2;
+    const room = (stderr.columns || 80) - clock.length - 2;
     stderr.write(`${clearLine}${truncate(this.#text, room)} ${this.#cli.notePaint('dim', clock)}`);
     this.#drawn = true;
   }

@@ -9,6 +9,7 @@ import { Interrupts, type OutStream, type Terminal } from '../terminal.ts';
 export interface TestOptions {
   readonly tty?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly nowMs?: number;
@@ -24,10 +25,12 @@ class Sink implements OutStream {
   text = '';
   readonly isTTY: boolean;
   readonly columns: number | undefined;
+  readonly rows: number | undefined;
 
-  constructor(tty: boolean, columns: number | undefined) {
+  constructor(tty: boolean, columns?: number, rows?: number) {
     this.isTTY = tty;
     this.columns = columns;
+    this.rows = rows;
   }
 
   write(data: string | Uint8Array): boolean {
@@ -41,8 +44,8 @@ export class TestUser {
   readonly home = mkdtempSync(join(tmpdir(), 'muster-cli-'));
   readonly config = join(this.home, 'muster', 'config.yaml');
   #interrupts = new Interrupts(() => undefined);
-  stdout = new Sink(false, undefined);
-  stderr = new Sink(false, undefined);
+  stdout = new Sink(false);
+  stderr = new Sink(false);
 
   /** Ctrl-C, to whatever listens now. */
   interrupt(): void {
@@ -50,10 +53,10 @@ export class TestUser {
   }
 
   async run(args: readonly string[], options: TestOptions = {}): Promise<Ran> {
-    const { tty = false, columns, env = {}, stdin = '', nowMs } = options;
+    const { tty = false, columns, rows, env = {}, stdin = '', nowMs } = options;
     this.#interrupts = new Interrupts(() => undefined);
-    this.stdout = new Sink(tty, columns);
-    this.stderr = new Sink(tty, columns);
+    this.stdout = new Sink(tty, columns, rows);
+    this.stderr = new Sink(tty, columns, rows);
     const terminal: Terminal = {
       stdin: Object.assign(Readable.from([Buffer.from(stdin)]), { isTTY: false }),
       stdout: this.stdout,
