@@ -149,6 +149,6 @@ function columns(cli: Cli): Column<JobView>[] {
     { title: 'SUBMITTED', cell: (job) => ago(job.submittedAt, cli.nowMs), importance: 15 },
     { title: 'STARTED', cell: (job) => localTime(job.startedAt, cli.nowMs), importance: 5, wide: true },
     { title: 'PLANNED', cell: (job) => localTime(job.plannedStart, cli.nowMs), importance: 5, wide: true },
-    { title: 'REASON', cell: jobReason, importance: 40, least: 24 },
+    { title: 'REASON', cell: jobReason, importance: 40, least: 20 },
   ];
 }

@@ -85,7 +85,9 @@ function showSpec(cli: Cli, job: JobDetail): void {
     const needs = [
       `${demand.tasks} task${demand.tasks === 1 ? '' : 's'}`,
       demand.accelerators.map((item) => `${item.milli / 1000} ${item.model ?? item.kind}`).join(' or '),
-      demand.cpuMilli === null ? '' : `${formatMilli(demand.cpuMilli)} cores`,
+      demand.cpuMilli === null
+        ? ''
+        : `${formatMilli(demand.cpuMilli)} ${demand.cpuMilli === 1000 ? 'core' : 'cores'}`,
       demand.memoryMib === null ? '' : formatMib(demand.memoryMib),
     ];
     const each = needs

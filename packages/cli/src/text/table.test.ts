@@ -39,6 +39,11 @@ test('the least important columns give way first, and get back what is left over
   expect(lines(24)).toEqual(['ID     NAME     REASON', 'job_1  a-rath…  no room…']);
 });
 
+test('what a wider column left free, a smaller one left out before it takes', () => {
+  const short = [{ ...rows[0]!, name: 'n' }];
+  expect(lines(20, false, short)).toEqual(['ID     NAME  EXTRA', 'job_1  n     xjob_1']);
+});
+
 test('wide output shows everything', () => {
   expect(lines(20, true)[1]).toBe('job_1  a-rather-long-name  xjob_1  no room for it on any node at all');
 });

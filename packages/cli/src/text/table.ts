@@ -94,10 +94,15 @@ function fit<T>(columns: readonly Column<T>[], natural: readonly number[], width
     if (over() > 0 && least < present) widths[i] = Math.max(least, present - over());
   }
   for (const { column, i } of order) if (over() > 0 && !column.fixed) widths[i] = 0;
-  // What the last column left out was wider than needed goes to those that were cut, the important ones first.
+  // What the last column left out was wider than needed goes to those that were cut, the important ones first, and then to
+  // those left out before it that fit whole.
   for (const { i } of order.reverse()) {
     const present = widths[i] ?? 0;
     if (present > 0) widths[i] = Math.min(natural[i] ?? 0, present + Math.max(0, -over()));
+  }
+  for (const { i } of order) {
+    const whole = natural[i] ?? 0;
+    if (widths[i] === 0 && whole + gap <= -over()) widths[i] = whole;
   }
   return widths;
 }
