@@ -126,7 +126,7 @@ test('a planned start is in lists, in the job and in its reason, with what it re
   const why = (await world.ask('GET', `/v1/jobs/${id}/why`, { token })).json();
   expect(why.verdict.planned).toEqual(planned);
   expect(why.text).toBe(
-    `waits: behind 3 jobs in the order; planned to start at ${at}, when 3 runs will have ended (of these run 2 without a time limit, by their tier's default, and 1 longer than expected already)`,
+    `waits: behind 3 jobs in the order; planned to start at ${at}, when 3 runs will have ended (of these 2 have no time limit, and their tier's default is taken; 1 has run longer than expected)`,
   );
   expect(whySchema.safeParse(why).error).toBeUndefined();
   world.control.plannedStarts = [];

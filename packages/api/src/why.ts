@@ -148,10 +148,11 @@ function plannedText(verdict: Verdict): string {
   if (verdict.kind !== 'waits' || !verdict.planned) return '';
   const { startMs, runs, assumed, overdue } = verdict.planned;
   const guesses = [
-    assumed > 0 ? `${assumed} without a time limit, by their tier's default` : '',
-    overdue > 0 ? `${overdue} longer than expected already` : '',
+    assumed === 1 ? "1 has no time limit, and its tier's default is taken" : '',
+    assumed > 1 ? `${assumed} have no time limit, and their tier's default is taken` : '',
+    overdue > 0 ? `${overdue} ${overdue === 1 ? 'has' : 'have'} run longer than expected` : '',
   ].filter((text) => text !== '');
-  const rests = guesses.length > 0 ? ` (of these run ${guesses.join(', and ')})` : '';
+  const rests = guesses.length > 0 ? ` (of these ${guesses.join('; ')})` : '';
   return `; planned to start at ${time(startMs)}, when ${runs} run${runs === 1 ? '' : 's'} will have ended${rests}`;
 }
 
