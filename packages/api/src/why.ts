@@ -55,7 +55,7 @@ export const whyJob = route({
       state: row.state.state,
       sequence,
       verdict: shown,
-      text: whyText(row, shown, 'run' in row.state ? (runs.at(-1) ?? null) : null),
+      text: whyText(row, shown, runs.find(({ id }) => 'run' in row.state && id === row.state.run) ?? null),
       explanation: shown && explanation ? seenBy(call.caller, explanation) : null,
       preemptions: await preemptions(api, call.caller, row, runs),
       victims: stopped,

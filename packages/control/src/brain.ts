@@ -57,7 +57,7 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
   let epoch: number | null = null;
   const life = new Life();
   let lastNowMs = 0;
-  let asked: { readonly nowMs: number; readonly monotonicMs: number } | null = null;
+  let reading: { readonly nowMs: number; readonly monotonicMs: number } | null = null;
   let fruitless = 0;
   let status = { cycles: 0, placements: 0, lastCycleMs: null as number | null };
 
@@ -136,13 +136,12 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
 
   /** The database's time, asked once a second; a question in between adds what has passed here. */
   async function timeNow(): Promise<number> {
-    const passedMs = asked === null ? timeForMs : world.clock.monotonicMs() - asked.monotonicMs;
-    if (asked === null || passedMs >= timeForMs) {
-      const nowMs = await store.nowMs();
-      asked = { nowMs, monotonicMs: world.clock.monotonicMs() };
-      return Math.max(lastNowMs, asked.nowMs);
-    }
-    return Math.max(lastNowMs, asked.nowMs + Math.floor(passedMs));
+    const passedMs = reading === null ? timeForMs : world.clock.monotonicMs() - reading.monotonicMs;
+    if (reading !== null && passedMs < timeForMs)
+      return Math.max(lastNowMs, reading.nowMs + Math.floor(passedMs));
+    const nowMs = await store.nowMs();
+    reading = { nowMs, monotonicMs: world.clock.monotonicMs() };
+    return Math.max(lastNowMs, nowMs);
   }
 
   return {
@@ -154,7 +153,9 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
     explain: (job, atLeast) =>
       questions.ask(async () => {
         await reached(atLeast);
-        const explanation = engine.explain(job, await upToNow());
+        // First the time: while it is asked for, the engine may be rebuilt.
+        const nowMs = await upToNow();
+        const explanation = engine.explain(job, nowMs);
         return { sequence: engine.sequence, verdict: explanation?.verdict ?? null, explanation };
       }),
     async verdicts(asked) {
@@ -179,7 +180,8 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
     },
     consider: (request) =>
       questions.ask(async () => {
-        const explanation = engine.consider(request, await upToNow());
+        const nowMs = await upToNow();
+        const explanation = engine.consider(request, nowMs);
         return { sequence: engine.sequence, verdict: explanation.verdict, explanation };
       }),
     async planned() {
@@ -193,7 +195,8 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
     },
     async ledger(atLeast) {
       await reached(atLeast);
-      return engine.ledger(await timeNow());
+      const nowMs = await timeNow();
+      return engine.ledger(nowMs);
     },
     status: () => ({ sequence: engine.sequence, ...status, trouble: loop.trouble() }),
     async stop() {
