@@ -50,6 +50,8 @@ it('shows a finished gang of four with its logs, placement and reasons, and leav
     'nothing is left running',
   ])
     expect(output()).toContain(shown);
+  // Its four agents leave at the end, which is no alarm.
+  expect(output()).not.toContain('silent');
   expect(processesOf(dir)).toEqual([]);
   expect(readdirSync(dir)).toEqual([]);
 });

@@ -27,6 +27,8 @@ export interface ControlPlane {
   readonly replay: Questions['replay'];
   readonly agents: AgentConnections;
   status(): ControlStatus;
+  /** Gives the lease back and decides nothing from here on; the API and agents are served as before. */
+  stepDown(): Promise<void>;
   /** Stops the loops and gives the lease back; running work goes on. */
   stop(): Promise<void>;
 }

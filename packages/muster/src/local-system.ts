@@ -60,6 +60,8 @@ export async function startLocalSystem(options: LocalSystemOptions): Promise<Loc
     const where = { client, server: url, dir, log, address: '127.0.0.1', isConnected };
     const agents = await startLocalAgents({ ...options.agents, ...where });
     parts.unshift(agents);
+    // Before the agents say goodbye: a leader would take so many at once for a partition, and raise the alarm.
+    parts.unshift({ stop: () => stack.control.stepDown() });
     return { url, token, adminToken, client, database, nodes: agents.nodes, stop };
   } catch (error) {
     await stop();

@@ -94,6 +94,7 @@ export function playControl(store: Store): PlayedControl {
       readOutput: (request: OutputRequest) => control.read(request),
     } as ControlPlane['agents'],
     status,
+    stepDown: async () => {},
     stop: async () => {},
   };
   return control;

@@ -51,8 +51,9 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
   const epoch = (): number | null => leader.epoch;
   const retention = { ...defaultRetention, ...options.retention };
   const snapshots = { ...defaultSnapshots, ...options.snapshots };
+  const expire = startExpire({ world, store, epoch, onBug });
   const loops = [
-    startExpire({ world, store, epoch, onBug }),
+    expire,
     startRetention({ world, store, epoch, retention, onBug }),
     startSnapshots({
       world,
@@ -98,6 +99,10 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
         ...status,
         troubles: troubles.filter((text) => typeof text === 'string'),
       };
+    },
+    async stepDown() {
+      await leader.stop();
+      await expire.stop();
     },
     async stop() {
       hub.close();
