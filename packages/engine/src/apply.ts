@@ -19,7 +19,6 @@ import {
   endRun,
   enqueue,
   holdClaim,
-  looks,
   plannedRun,
   rateOf,
   retimeRuns,
@@ -191,7 +190,7 @@ function applyNode(state: State, body: NodeBody): void {
   if (fleet.reclassed !== reclassed) state.allChanged = true;
   state.vain.clear();
   // Whose nodes answer may be a victim; and guarantees follow healthy capacity.
-  if (looks(state) && (holdsRuns || state.policy.quotas.length > 0)) state.againMs = 0;
+  if (state.looking && (holdsRuns || state.policy.quotas.length > 0)) state.againMs = 0;
 }
 
 function factsOfNode(fleet: Fleet, node: NodeId): NodeFacts | undefined {

@@ -59,6 +59,7 @@ export function decide(state: State, nowMs: number): Plan {
   noteUnserved(state, pass);
   const judged = judge(state, pass);
   gateOver(state, pass, judged);
+  state.looking = state.wanting.size + state.vain.size + state.queue.gated > 0;
   const plan = {
     sequence: state.sequence,
     // A question may have asked about a later time; jobs that were due then are due now.
@@ -103,6 +104,7 @@ export function bringUp(state: State, nowMs: number): void {
     letOutEased(state);
   }
   if (moved) lookForUnserved(state);
+  state.movedOn ||= moved;
   // Greedy shapes may happen to be helped by less room elsewhere, and what a job uses may follow from the node it gets: such
   // shapes are tried whenever anything is. Where domains have countable resources every shape is greedy, because a task may
   // take more of them on one node than on another.
@@ -120,6 +122,11 @@ export function bringUp(state: State, nowMs: number): void {
 
 /** Only a decision has looked; a question leaves it to the next one, whatever it opened for its answer. */
 function lookedAgain(state: State): void {
+  if (state.movedOn) {
+    for (const id of state.unserved) state.wanting.delete(id);
+    state.unserved.clear();
+    state.movedOn = false;
+  }
   if (!state.claiming && state.againMs > state.clockMs) return;
   state.wanting.clear();
   state.againMs = never;
@@ -139,15 +146,13 @@ function noteUnserved({ queue, unserved }: State, { wants, preemptions }: Pass):
       if (!served.has(lane)) for (const { id } of queue.waitingIn(lane)) unserved.add(id);
 }
 
-function lookForUnserved({ queue, unserved, wanting }: State): void {
+function lookForUnserved({ queue, unserved }: State): void {
   for (const id of unserved) {
     const entry = queue.entries[id];
-    wanting.delete(id);
     if (!entry || entry.lane.waiting === 0) continue;
     if (entry.lane.gated !== null) queue.letOut(entry.lane);
     queue.reopen(entry.lane.shape);
   }
-  unserved.clear();
 }
 
 /** Lanes behind ceilings of projects that might be eased by victims look for them again. */

@@ -24,7 +24,7 @@ import { isLasting, QuotaRights, type Rights, TierBook } from './rights.ts';
 import type { Rooms } from './rooms.ts';
 import type { RunTable } from './run-table.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
-import type { State } from './state.ts';
+import { lookedInVain, type State } from './state.ts';
 import { putBack, takeOut } from './take-out.ts';
 import { root } from './tree.ts';
 import { isNear, never, Victims } from './victims.ts';
@@ -117,8 +117,8 @@ export class Preemptions {
   #finds(search: Search, entry: Entry, lasting: string | null): boolean {
     const { fleets, vain } = this.#state;
     const job = (entry.jobs.size > 0 ? entry.jobs : entry.starved!).at(0);
-    if (lasting !== null && vain.holds(lasting, fleets.live, (slot) => search.offersAt(job, slot)))
-      return false;
+    const offers = (slot: number): boolean => search.offersAt(job, slot);
+    if (lasting !== null && vain.holds(lasting, fleets.live, offers, this.#remembers)) return false;
     const found = search.find(job, this.#endsNear());
     search.first = found && { job, claim: found };
     if (lasting !== null && this.#remembers && search.candidates)
@@ -165,12 +165,12 @@ export class Preemptions {
 
   /** For a question: how many runs would be stopped for the job as things stand, or for whom it waits. Keeps nothing. */
   alone(job: number): Alone {
-    const { wanting, queue, jobs } = this.#state;
+    const { queue, jobs } = this.#state;
     const { lane } = queue.entryOf(job);
     const leads = queue.stands(job) && queue.firstOf(lane) === job;
     const entries = leads ? [jobs.entry[job]!] : [...queue.waitingIn(lane)].map(({ id }) => id);
     // Nothing has changed since one of its kind looked in vain; only an end that is near may have come closer.
-    if (entries.some((id) => wanting.has(id)) && this.#endsNear().length === 0) return inVain;
+    if (entries.some((id) => lookedInVain(this.#state, id)) && this.#endsNear().length === 0) return inVain;
     const victims = this.try(job) === 'has' ? this.claims.at(-1)!.claim.victims.length : 0;
     this.undo();
     return { victims, nearEnd: this.nearEnd };

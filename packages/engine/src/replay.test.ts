@@ -5,8 +5,9 @@ import type { Engine } from './engine.ts';
 import { loadEngine } from './load.ts';
 import { decideAgain, type ReplayInput } from './replay.ts';
 import { arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
+import { job, jobId, node, oneTask } from './testing/builders.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
-import { planText } from './testing/plan-text.ts';
+import { planText, starts } from './testing/plan-text.ts';
 import { World } from './testing/world.ts';
 
 const tried = cases(60);
@@ -166,4 +167,21 @@ describe('for any history', { timeout }, () => {
       tried,
     );
   });
+});
+
+test('a question does not look for those who wait for an end that is near: the decision after it wakes as without it', () => {
+  const [asked, quiet] = [true, false].map((asks) => {
+    const world = new World(loadEngine, node('a'));
+    world.submit(job(1, oneTask(8), { tier: 'spot', durationMs: 300 }));
+    for (const unit of starts(world.cycle())) world.running(unit.run);
+    world.submit(job(2, oneTask(8)));
+    expect(world.cycle().wakeAtMs).toBeLessThan(1_000_000);
+    world.join(node('b'));
+    if (asks) world.engine.verdict(jobId(2), world.nowMs);
+    // Whoever looks for victims looks again.
+    for (const run of world.runs.keys()) world.checkpoint(run);
+    return world.decide();
+  });
+  expect(starts(asked!).map(({ job: id }) => id)).toEqual([jobId(2)]);
+  expect(planText(asked!)).toBe(planText(quiet!));
 });

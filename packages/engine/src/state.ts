@@ -68,6 +68,10 @@ export interface State {
   allChanged: boolean;
   /** The last event when the queue was last looked at. */
   lookedAt: number;
+  /** Set when anything has moved since the last decision, as far as anybody asked. */
+  movedOn: boolean;
+  /** Set when somebody waited after the last decision who looked for victims, or would if there were any. */
+  looking: boolean;
   /** Set when somebody found only room that is kept for another job. */
   keeps: boolean;
 }
@@ -106,6 +110,8 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     nodesChanged: true,
     allChanged: true,
     lookedAt: -1,
+    movedOn: false,
+    looking: false,
     keeps: false,
   };
 }
@@ -156,6 +162,8 @@ export function forget(state: State): void {
   state.unserved.clear();
   state.vain.clear();
   state.lookedAt = -1;
+  state.movedOn = false;
+  state.looking = false;
   state.keeps = false;
 }
 
@@ -262,13 +270,14 @@ export function dropClaim(state: State, job: number): void {
   for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.eased.add(at);
   if (fleet.resources.list.length > 0) state.allChanged = true;
   // With less use somebody may be within a guarantee again.
-  if (looks(state) && state.policy.quotas.length > 0) state.againMs = 0;
+  if (state.looking && state.policy.quotas.length > 0) state.againMs = 0;
   state.touched = true;
 }
 
-/** Whether somebody waits who looked for victims, or would if there were any. */
-export function looks({ wanting, vain, queue }: State): boolean {
-  return wanting.size + vain.size + queue.gated > 0;
+/** Whether one of the entry looked for victims in vain, and nothing happened since that might help it. */
+export function lookedInVain(state: State, entry: number): boolean {
+  if (state.claiming || state.againMs <= state.clockMs) return false;
+  return state.wanting.has(entry) && !(state.movedOn && state.unserved.has(entry));
 }
 
 /**
@@ -276,7 +285,7 @@ export function looks({ wanting, vain, queue }: State): boolean {
  * children are guaranteed. Whoever looks for victims looks again.
  */
 function noticeUse(state: State, project: Project, { keys, amounts }: Ask): void {
-  if (!looks(state) || state.policy.quotas.length === 0) return;
+  if (!state.looking || state.policy.quotas.length === 0) return;
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i]!;
     const own = project.ownUse(key) + project.ownKept(key);
@@ -291,7 +300,7 @@ function noticeUse(state: State, project: Project, { keys, amounts }: Ask): void
 
 /** A run that may be stopped from some moment on: whoever looks for victims looks again then. */
 function noticeVictim(state: State, run: LiveRun): void {
-  if (run.stopping || !looks(state)) return;
+  if (run.stopping || !state.looking) return;
   const tier = tierNamed(state.policy, state.queue.entryOf(state.jobs.slotOf(run.job)).facts.tier);
   const shieldMs = tier?.minRunMs ?? 0;
   if (shieldMs > 0 && run.startedMs === null) return;
@@ -320,7 +329,7 @@ export function changeRun(
     const { project } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
     state.projects.leave(project, state.projects.keys.ask(run.uses), 1);
     // Who is on the way out is waited for, or leaves its project with less to give.
-    if (looks(state)) state.againMs = 0;
+    if (state.looking) state.againMs = 0;
   }
   noticeVictim(state, changed);
   retime(state, changed);
@@ -370,7 +379,7 @@ export function endRun(state: State, id: RunId, endedMs: number): void {
   state.table.remove(id);
   state.claims.ended(fleet, run);
   // With less use somebody may be within a guarantee again.
-  if (looks(state) && state.policy.quotas.length > 0) state.againMs = 0;
+  if (state.looking && state.policy.quotas.length > 0) state.againMs = 0;
 }
 
 /** What every run and every claim uses, and for whom. */

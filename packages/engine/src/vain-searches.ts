@@ -54,8 +54,11 @@ export class VainSearches {
     this.#byKey.set(key, { cursor: fleet.changes.count, candidates });
   }
 
-  /** Whether the search is known to be in vain still; `offers` tells whether a node that changed makes an offer now. */
-  holds(key: string, fleet: Fleet, offers: (slot: number) => boolean): boolean {
+  /**
+   * Whether the search is known to be in vain still; `offers` tells whether a node that changed makes an offer now. One that is
+   * not is forgotten, but a question forgets nothing (`forgets`): the next decision notices what happens by who looks.
+   */
+  holds(key: string, fleet: Fleet, offers: (slot: number) => boolean, forgets: boolean): boolean {
     const vain = this.#byKey.get(key);
     if (!vain) return false;
     const changed = this.#changedSince(fleet, vain.cursor);
@@ -63,6 +66,7 @@ export class VainSearches {
       vain.cursor = fleet.changes.count;
       return true;
     }
+    if (!forgets) return false;
     this.#byKey.delete(key);
     this.#nodes -= vain.candidates.size + 1;
     return false;
