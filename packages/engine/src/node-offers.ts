@@ -52,6 +52,8 @@ export class NodeOffers {
   #job = -1;
   readonly #fits = new Map<number, ClassFit>();
   readonly #tasks: number;
+  /** Whether a node without a free rendezvous port holds none: the first task of a job needs one, the others do not. */
+  readonly #needsPort: boolean;
   /** What nodes hold together; null where they are counted one by one. */
   readonly #rooms: Rooms | null;
   /** Room and version of the nodes that were looked at. */
@@ -65,7 +67,10 @@ export class NodeOffers {
   /** Nothing is looked at before the first offer is asked for. */
   #isMade = false;
 
-  /** Nodes outside the region offer nothing. `own` when only one job looks, so that what was between it and others counts. */
+  /**
+   * Nodes outside the region offer nothing. `own` when only one job looks, so that what was between it and others counts.
+   * `first` when room is looked for only for the first task of the job.
+   */
   constructor(
     state: State,
     shape: Shape,
@@ -74,6 +79,7 @@ export class NodeOffers {
     victims: Victims,
     own: boolean,
     region = root,
+    first = false,
   ) {
     this.#state = state;
     this.#fleet = state.fleets.live;
@@ -82,7 +88,8 @@ export class NodeOffers {
     this.#rights = victims.rights;
     this.#own = own;
     this.#region = region;
-    this.#tasks = shape.groups[group]!.demand.tasks;
+    this.#tasks = first ? 1 : shape.groups[group]!.demand.tasks;
+    this.#needsPort = group === 0 && this.#tasks === 1;
     for (const fit of shape.groups[group]!.options[option]!.fits) this.#fits.set(fit.classId, fit);
     this.#rooms = this.#fleet.resources.list.length === 0 ? roomsOf(this.#fleet, shape, group, option) : null;
   }
@@ -99,7 +106,7 @@ export class NodeOffers {
     return fit !== null && this.#offerOf(slot, fit, this.#roomOf(slot, fit), 0) !== null;
   }
 
-  /** Tasks that all nodes together hold now. */
+  /** Tasks that all nodes together hold now, with a port or without. */
   get sum(): number {
     return this.#rooms === null ? this.#counted : this.#rooms.sync().room[this.#region]!;
   }
@@ -108,8 +115,21 @@ export class NodeOffers {
     return this.#tasks === 1 ? 1 : Math.max(1, this.#tasks - this.sum);
   }
 
-  get fits(): boolean {
+  /** Whether there is room for all tasks; a port for the first may still be missing. */
+  get hasRoom(): boolean {
     return this.sum >= this.#tasks;
+  }
+
+  /** Whether nodes that do not depend on each other hold all tasks of the first group, and one of them has a port for it. */
+  get fits(): boolean {
+    if (!this.hasRoom) return false;
+    for (const fit of this.#fits.values()) {
+      const { index } = this.#fleet.byClass[fit.classId]!;
+      // Nodes with most room first: nearly always the first one answers.
+      for (let p = index.last(); p >= 0; p = index.previous(p))
+        if (this.#roomOf(index.at(p), fit, true) > 0) return true;
+    }
+    return false;
   }
 
   /** Makes every offer anew. */
@@ -253,8 +273,9 @@ export class NodeOffers {
     if (offer) this.#push(offer);
   }
 
-  #roomOf(slot: number, fit: ClassFit): number {
+  #roomOf(slot: number, fit: ClassFit, needsPort = this.#needsPort): number {
     if (isClosed(this.#fleet, this.#shape, slot, false)) return 0;
+    if (needsPort && !this.#fleet.hasFreePort(slot)) return 0;
     const room = Math.min(this.#tasks, amountRoom(this.#fleet, slot, fit));
     const { resources } = this.#fleet;
     return resources.roomAt(slot, fit.needs, room);

@@ -81,6 +81,23 @@ describe('a job without a place', () => {
     expect(preempts(world).map((unit) => unit.claim.victims.length)).toEqual([1]);
   });
 
+  test('stops a run for its rendezvous port, when nodes with room have none left', () => {
+    const onePort = { ports: { first: 10, count: 1 } };
+    const world = new World(loadEngine, node('a', onePort));
+    world.submit(job(1, oneTask(1), { tier: 'critical' }));
+    world.cycle();
+    world.join(node('b', onePort));
+    world.submit(job(2, oneTask(8), { tier: 'spot' }));
+    settle(world);
+    for (const tasks of [1, 2]) {
+      world.submit(job(2 + tasks, demand(group([gpus(1)], { tasks }))));
+      const [unit] = preempts(world);
+      expect(victimsOf(unit)).toEqual([jobId(2)]);
+      expect(unit!.claim.tasks[0]!.node).toBe(node('b').node);
+      world.cancel(jobId(2 + tasks));
+    }
+  });
+
   test('that must be in one rack stops runs of one rack, the one where that costs least', () => {
     const racks = ['r1', 'r2', 'r1', 'r2'];
     const nodes = racks.map((rack, i) => node(`n${i}`, { labels: { rack } }));

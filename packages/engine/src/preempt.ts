@@ -13,7 +13,7 @@ import { isUserOver, overAt, type ProjectOver, projectOver } from './gates.ts';
 import { type Placement, undo } from './ledger.ts';
 import { tasksOf } from './make-plan.ts';
 import type { Members } from './members.ts';
-import { NodeOffers } from './node-offers.ts';
+import { NodeOffers, type Offer } from './node-offers.ts';
 import { compareText } from './order.ts';
 import { roomsOf } from './packing.ts';
 import type { Found } from './pass.ts';
@@ -289,7 +289,7 @@ class Search {
   readonly #rights: Rights;
   readonly #victims: Victims;
   readonly #shape: Shape;
-  /** Offers for each group and option that was short, made when first asked for. */
+  /** Offers for each group and option that was short, or for the first task alone, made when first asked for. */
   readonly #offers = new Map<string, NodeOffers>();
   /** What all nodes hold of each option of the first group. */
   readonly #rooms: Rooms[] = [];
@@ -431,11 +431,19 @@ class Search {
   #makeRoom(combination: readonly number[]): boolean {
     if (!this.#ease()) return false;
     for (let short = this.#shortOf(combination); short >= 0; short = this.#shortOf(combination)) {
-      const offer = this.#offersOf(short, combination[short]!).take(this.#job);
+      const offer = this.#takeOffer(short, combination[short]!);
       if (!offer) return false;
       this.#accept(offer.victims);
     }
     return true;
+  }
+
+  /** Where there is room for all tasks, or no more can be made, a port for the first of them is what may be missing. */
+  #takeOffer(group: number, option: number): Offer | null {
+    const offers = this.#offersOf(group, option);
+    if (group > 0 || this.#shape.groups[0]!.demand.tasks === 1) return offers.take(this.#job);
+    const offer = this.isSteady && offers.hasRoom ? null : offers.take(this.#job);
+    return offer ?? this.#offersOf(group, option, true).take(this.#job);
   }
 
   #isOver(): boolean {
@@ -476,7 +484,7 @@ class Search {
   #shortOf(combination: readonly number[]): number {
     const { live } = this.#state.fleets;
     // Without a topology and countable resources nodes do not depend on each other: the job fits when their room adds up.
-    if (!isGreedy(this.#shape) && live.resources.list.length === 0)
+    if (this.isSteady)
       return this.#shape.combinations.some(([option]) => this.#offersOf(0, option!).fits) ? -1 : 0;
     // With countable resources their room is still the most that there can be, unless devices differ in what they take.
     if (!isGreedy(this.#shape) && this.#shape.combinations.every(([option]) => this.#isTooLittle(option!)))
@@ -575,8 +583,8 @@ class Search {
     this.#out.clear();
   }
 
-  #offersOf(group: number, option: number): NodeOffers {
-    const key = `${group}/${option}`;
+  #offersOf(group: number, option: number, first = false): NodeOffers {
+    const key = `${group}/${option}${first ? '/first' : ''}`;
     let offers = this.#offers.get(key);
     if (!offers) {
       offers = new NodeOffers(
@@ -587,6 +595,7 @@ class Search {
         this.#victims,
         this.#own,
         this.#region,
+        first,
       );
       this.#offers.set(key, offers);
     }

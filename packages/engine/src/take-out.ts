@@ -1,5 +1,4 @@
 // Runs taken out of the fleet to see what would be if they were gone, and put back. Nothing else of the state changes.
-import type { LiveRun } from '@muster/model';
 import { releasePort, takePort } from './ports.ts';
 import type { State } from './state.ts';
 
@@ -8,6 +7,11 @@ export function changeOnNode(state: State, run: number, slot: number, sign: 1 | 
   const fleet = state.fleets.live;
   const live = state.table.live[run]!;
   const { node } = fleet.facts[slot]!;
+  // Tasks are in rank order, and the port is on the node of the first.
+  if (live.tasks[0]!.node === node) {
+    if (sign === 1) takePort(fleet.ports[slot]!, live.port);
+    else releasePort(fleet.ports[slot]!, live.port);
+  }
   for (const task of live.tasks) {
     if (task.node !== node) continue;
     fleet.changeTask(sign, slot, task, task.devices, 0, task.devices.length, task.deviceMilli);
@@ -22,19 +26,13 @@ export function changeOnNode(state: State, run: number, slot: number, sign: 1 | 
 
 /** The whole run counts as gone. */
 export function takeOut(state: State, run: number): void {
-  const { table, fleets } = state;
-  const live = table.live[run]!;
-  releasePort(fleets.live.ports[firstSlot(state, live)]!, live.port);
   changeEverywhere(state, run, -1);
-  table.gone[run] = 1;
+  state.table.gone[run] = 1;
 }
 
 export function putBack(state: State, run: number): void {
-  const { table, fleets } = state;
-  const live = table.live[run]!;
-  table.gone[run] = 0;
+  state.table.gone[run] = 0;
   changeEverywhere(state, run, 1);
-  takePort(fleets.live.ports[firstSlot(state, live)]!, live.port);
 }
 
 function changeEverywhere(state: State, run: number, sign: 1 | -1): void {
@@ -45,9 +43,4 @@ function changeEverywhere(state: State, run: number, sign: 1 | -1): void {
     changeOnNode(state, run, slot, sign);
     fleets.live.end(slot, position);
   }
-}
-
-function firstSlot({ fleets }: State, { tasks }: LiveRun): number {
-  // Tasks are in rank order.
-  return fleets.live.slotOf(tasks[0]!.node);
 }

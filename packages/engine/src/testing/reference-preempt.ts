@@ -17,6 +17,7 @@ import {
   boxRoom,
   choices,
   firstOrder,
+  freePort,
   type Gang,
   type JobRow,
   placeGang,
@@ -33,6 +34,9 @@ import {
 } from './reference-topology.ts';
 
 type Choice = readonly (AcceleratorDemand | null)[];
+
+/** How many of the tasks in question a box holds, beside the others. */
+type RoomOf = (box: Box, boxes: readonly Box[]) => number;
 
 /** Whether there are victims for such a job, apart from what happened to this one. */
 export function hasVictims(rows: EngineRows, row: JobRow, nowMs: number): boolean {
@@ -176,18 +180,25 @@ class Search {
   /** The group that finds no place; null when all do. */
   #short(): number | null {
     const boxes = this.#boxes();
-    const { groups, topology } = this.#row.demand;
+    const { groups } = this.#row.demand;
     const { policy } = this.#rows;
-    const plain = groups.length === 1 && topology === null && groups[0]!.topology === null;
-    if (plain && policy.topology.resources.length === 0)
-      return choices(groups).some((choice) => this.#sum(boxes, 0, choice) >= groups[0]!.tasks) ? null : 0;
+    if (this.#isPlain() && !choices(groups).some((choice) => this.#sum(boxes, 0, choice) >= groups[0]!.tasks))
+      return 0;
     if (placeJob(boxes, { ...this.#row, state: { ...this.#row.state, avoid: [] } }, policy)) return null;
+    if (this.#isPlain()) return 0;
     const gang = this.#gang(boxes);
     // Of a domain that is looked at by itself, the group that finds no place there.
     const ground = this.#domain?.ground ?? openGround(gang);
     const placed = placeGang({ ...gang, ground }, firstOrder(gang));
     // Together it fits without the topology: more room for the first group to choose is what may help.
     return typeof placed === 'number' ? placed : firstOrder(gang)[0]!;
+  }
+
+  /** Nodes do not depend on each other. */
+  #isPlain(): boolean {
+    const { groups, topology } = this.#row.demand;
+    const plain = groups.length === 1 && topology === null && groups[0]!.topology === null;
+    return plain && this.#rows.policy.topology.resources.length === 0;
   }
 
   #gang(boxes: readonly Box[], choice = this.#choice): Gang {
@@ -220,12 +231,23 @@ class Search {
     return Math.min(tasks, boxRoom(gang, g, box), resourceRoom(gang, g, box));
   }
 
+  /** Where there is room for all tasks, or no more can be made, a port for the first of them is what may be missing. */
   #bestOffer(g: number) {
     const boxes = this.#boxes();
-    const missing = Math.max(1, this.#row.demand.groups[g]!.tasks - this.#sum(boxes, g));
+    const { tasks } = this.#row.demand.groups[g]!;
+    const first = (box: Box, of: readonly Box[]): number =>
+      freePort(box) === null ? 0 : Math.min(1, this.#room(of, box, g));
+    if (g === 0 && tasks === 1) return this.#bestOf(boxes, 1, first);
+    const missing = Math.max(1, tasks - this.#sum(boxes, g));
+    const hasRoom = this.#isPlain() && this.#sum(boxes, g) >= tasks;
+    const all = hasRoom ? undefined : this.#bestOf(boxes, missing, (box, of) => this.#room(of, box, g));
+    return all ?? (g === 0 ? this.#bestOf(boxes, 1, first) : undefined);
+  }
+
+  #bestOf(boxes: readonly Box[], missing: number, room: RoomOf) {
     return boxes
       .filter((box) => box.open && this.#isHere(box))
-      .flatMap((box) => this.#offer(boxes, box, g, missing) ?? [])
+      .flatMap((box) => this.#offer(boxes, box, missing, room) ?? [])
       .sort(
         (a, b) =>
           a.price - b.price ||
@@ -236,7 +258,7 @@ class Search {
   }
 
   /** The fewest of the node's next victims that make room for one more task. */
-  #offer(boxes: readonly Box[], box: Box, g: number, missing: number) {
+  #offer(boxes: readonly Box[], box: Box, missing: number, room: RoomOf) {
     const { node } = box.facts;
     const next = this.#rows.runs
       .filter((run) => !this.#out.includes(run) && run.tasks.some((task) => task.node === node))
@@ -250,7 +272,7 @@ class Search {
       // Only what they hold of this node counts.
       const after = this.#boxes(victims).find(({ facts }) => facts === box.facts)!;
       const then = boxes.map((other) => (other === box ? after : other));
-      const gain = this.#room(then, after, g) - this.#room(boxes, box, g);
+      const gain = room(after, then) - room(box, boxes);
       if (gain <= 0) continue;
       const counted = Math.min(gain, missing);
       const damage = victims.reduce((sum, victim) => sum + this.#damage(victim), 0);
