@@ -3,8 +3,9 @@
 import { type ArrayState, type JobState, type NodeId, parseMemberId } from '@muster/model';
 import type { Tx } from '../database.ts';
 import { settleArrays } from '../rules/array-rules.ts';
+import { deltasOf } from '../rules/capacity-rules.ts';
 import type { ArrayRecord, Changes, JobRecord, RunRecord } from '../rules/records.ts';
-import { changeCapacity, deltasOf } from './capacity.ts';
+import { changeCapacity } from './capacity.ts';
 import { writeUsage } from './usage.ts';
 
 const updateJobs = {

@@ -4,22 +4,12 @@
 // An answer counts only for the session that has the row. A refusal of the last connection may be committed late (the database
 // was away), after the next connection was handed the row and took it; believed, it would end a task that is about to
 // run, and the next attempt would overlap with it until the agent's next beat (S3).
-import type { NodeId, RunId, TaskExit } from '@muster/model';
 import type { OutboxDone } from '../contract.ts';
 import type { Database } from '../database.ts';
-import { tasksOn } from '../rules/node-rules.ts';
-import { Changes, type RunRecord } from '../rules/records.ts';
-import { acceptTask, endTasks } from '../rules/run-rules.ts';
+import { type AnsweredRow, closeRow } from '../rules/outbox-rules.ts';
+import { Changes } from '../rules/records.ts';
 import { applyChanges } from './apply.ts';
 import { lockRuns } from './load.ts';
-
-interface Row {
-  readonly id: number;
-  readonly node: NodeId;
-  readonly run: RunId;
-  readonly kind: 'start' | 'stop';
-  readonly session: string | null;
-}
 
 const look = {
   name: 'look-outbox',
@@ -39,15 +29,15 @@ export function commitOutboxDone(database: Database) {
     await database.write(
       async (tx) => {
         const ids = items.map((item) => item.id);
-        const before = await tx.query<Row>(look, [ids]);
+        const before = await tx.query<AnsweredRow>(look, [ids]);
         const { runs } = await lockRuns(
           tx,
           before.filter((row) => row.kind === 'start').map((row) => row.run),
         );
         // Under the jobs' locks, which handing out takes too: a row that is gone by now has been answered for.
-        const rows = new Map((await tx.query<Row>(look, [ids])).map((row) => [row.id, row]));
+        const rows = new Map((await tx.query<AnsweredRow>(look, [ids])).map((row) => [row.id, row]));
         const changes = new Changes(tx.nowMs);
-        for (const item of items) close(changes, item, rows.get(item.id), runs);
+        for (const item of items) closeRow(changes, item, rows.get(item.id), runs);
         const stale = items.filter((item) => item.outcome === 'stale-epoch');
         if (stale.length > 0)
           await tx.query(reopen, [stale.map((item) => item.id), stale.map((item) => item.session), tx.epoch]);
@@ -57,24 +47,4 @@ export function commitOutboxDone(database: Database) {
     );
     return items.map(() => null);
   };
-}
-
-function close(
-  changes: Changes,
-  item: OutboxDone,
-  row: Row | undefined,
-  runs: ReadonlyMap<RunId, RunRecord>,
-): void {
-  if (!row || row.session !== item.session || item.outcome === 'stale-epoch') return;
-  changes.closedRows.add(row.id);
-  const run = row.kind === 'start' ? runs.get(row.run) : undefined;
-  if (!run) return;
-  const tasks = tasksOn(run, row.node);
-  if (item.outcome === 'accepted') for (const task of tasks) acceptTask(changes, run, task);
-  else endTasks(changes, run, tasks, refused(item.detail));
-}
-
-function refused(detail: string | null): TaskExit {
-  const reason = { code: 'start-refused', message: detail ?? 'the agent refused to start this task' };
-  return { ok: false, class: 'infrastructure', code: null, signal: null, reason };
 }

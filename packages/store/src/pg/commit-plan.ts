@@ -9,25 +9,15 @@
 // plan was made: its jobs are in that plan too and are dropped by their versions, so that more is given than a domain has
 // only if they were placed elsewhere the second time. Devices, cores and memory are summed up, because selling those twice
 // breaks runs, and more power or quota than was meant does not.
-import {
-  type DecisionTrace,
-  type NodeId,
-  type Plan,
-  type PlanUnit,
-  type RunId,
-  type StartUnit,
-  submittedJob,
-  type UnitRefusal,
-} from '@muster/model';
+import type { DecisionTrace, NodeId, Plan, PlanUnit, RunId, StartUnit } from '@muster/model';
 import type { Outcome, PlanCommitted } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
-import { freshMember } from '../rules/array-rules.ts';
-import { claimJob, unclaimJob } from '../rules/claim-rules.ts';
-import { stepJobRecord } from '../rules/job-rules.ts';
-import { type NodeRoom, placesOf, takeRoom, unitRefusal } from '../rules/plan-rules.ts';
-import { Changes, type JobRecord, type RunRecord } from '../rules/records.ts';
+import { applyUnits, committedOf, roomsOf } from '../rules/apply-plan-rules.ts';
+import { deltasOf } from '../rules/capacity-rules.ts';
+import type { NodeRoom } from '../rules/plan-rules.ts';
+import { Changes, type RunRecord } from '../rules/records.ts';
 import { applyChanges } from './apply.ts';
-import { arrayText, changeCapacity, deltasOf } from './capacity.ts';
+import { arrayText, changeCapacity } from './capacity.ts';
 import { writeDecision } from './decisions.ts';
 import { entryHash } from './entries.ts';
 import { loadRuns, lockJobs } from './load.ts';
@@ -70,20 +60,13 @@ async function applyPlan(tx: Tx, plan: Plan, trace: DecisionTrace | null): Promi
   );
   const nodes = await lockRooms(tx, plan.units, runs);
   const changes = new Changes(tx.nowMs);
-  const applied: PlanUnit[] = [];
-  const dropped: { run: PlanUnit['run']; refusal: UnitRefusal }[] = [];
-  for (const unit of plan.units) {
-    const job = jobs.get(unit.job) ?? freshMember(arrays, unit.job) ?? undefined;
-    const refusal = unitRefusal(unit, job, nodes, runs);
-    if (refusal === null) {
-      applyUnit(changes, job as JobRecord, unit, nodes, runs, tx.epoch);
-      applied.push(unit);
-    } else {
-      dropped.push({ run: unit.run, refusal });
-      const of = job ?? arrays.get(submittedJob(unit.job)) ?? null;
-      changes.event(of, { kind: 'plan.dropped', job: unit.job, run: unit.run, refusal });
-    }
-  }
+  const { applied, dropped } = applyUnits(changes, plan.units, {
+    jobs,
+    arrays,
+    runs,
+    nodes,
+    epoch: tx.epoch,
+  });
   const started = applied.filter((unit) => unit.kind === 'start');
   await Promise.all([
     writeRuns(tx, started),
@@ -91,55 +74,7 @@ async function applyPlan(tx: Tx, plan: Plan, trace: DecisionTrace | null): Promi
     writeDecision(tx, plan, trace, applied.length),
     applyChanges(tx, changes),
   ]);
-  const jobsOf = (kind: PlanUnit['kind']) =>
-    applied.filter((unit) => unit.kind === kind).map((unit) => unit.job);
-  return {
-    applied: started.map((unit) => unit.run),
-    claimed: jobsOf('preempt'),
-    released: jobsOf('release'),
-    dropped,
-  };
-}
-
-function applyUnit(
-  changes: Changes,
-  job: JobRecord,
-  unit: PlanUnit,
-  nodes: ReadonlyMap<NodeId, NodeRoom>,
-  runs: ReadonlyMap<RunId, RunRecord>,
-  epoch: number,
-): void {
-  switch (unit.kind) {
-    case 'start':
-      takeRoom(unit, nodes);
-      placeJob(changes, job, unit, epoch);
-      break;
-    case 'preempt':
-      claimJob(changes, job, unit, runs);
-      break;
-    case 'release':
-      unclaimJob(changes, job, unit.reason);
-      break;
-  }
-}
-
-function placeJob(changes: Changes, job: JobRecord, unit: StartUnit, epoch: number): void {
-  stepJobRecord(changes, job, { kind: 'plan', run: unit.run });
-  const { run, attempt, exclusive, tasks, port, uses } = unit;
-  changes.usage.push({ project: job.project, uses, sign: 1 });
-  changes.event(job, {
-    kind: 'run.planned',
-    job: job.id,
-    run,
-    attempt,
-    exclusive,
-    tasks,
-    port,
-    uses,
-    version: job.version,
-    epoch,
-    plannedMs: changes.nowMs,
-  });
+  return committedOf({ applied, dropped });
 }
 
 const lockRoomsText = {
@@ -151,21 +86,13 @@ SELECT id, generation, state_name = 'ready' AND drain IS NULL AS placeable, cpu_
 FROM node WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
 };
 
-/** Also the nodes that a victim gives back at once, because its start was never sent: all are locked in one order. */
 async function lockRooms(
   tx: Tx,
   units: readonly PlanUnit[],
   runs: ReadonlyMap<RunId, RunRecord>,
 ): Promise<Map<NodeId, NodeRoom>> {
-  const ids = new Set<NodeId>();
-  for (const run of runs.values()) for (const task of run.tasks) ids.add(task.node);
-  for (const unit of units) {
-    if (unit.kind === 'release') continue;
-    for (const task of placesOf(unit).tasks) ids.add(task.node);
-    for (const [node] of unit.nodeGenerations) ids.add(node);
-  }
   type Row = Omit<NodeRoom, 'portsUsed'> & { portsUsed: number[] };
-  const rows = await tx.query<Row>(lockRoomsText, [[...ids]]);
+  const rows = await tx.query<Row>(lockRoomsText, [roomsOf(units, runs)]);
   return new Map(rows.map((row) => [row.id, { ...row, portsUsed: new Set(row.portsUsed) }]));
 }
 

@@ -1,13 +1,14 @@
 // A node's agent has connected: start-up, reconnect and server change are all this one path. The session replaces any
 // older one, the inventory is stored, and every task row of the node is reconciled with what the agent holds.
-import { canonicalJson, type EventBody, type Inventory, type NodeState, stepNode } from '@muster/model';
+import { canonicalJson, type Inventory, type NodeState, stepNode } from '@muster/model';
 import type { Hello, Outcome, Welcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
-import { reconcileNode, seeRuns } from '../rules/node-rules.ts';
-import { Changes } from '../rules/records.ts';
+import { longestBeatMs } from '../rules/beat.ts';
+import { reconcileNode, seeRuns, welcomeEvents } from '../rules/node-rules.ts';
+import { Changes, type NodeRecord } from '../rules/records.ts';
 import { applyChanges } from './apply.ts';
-import { type LoadedNodes, lockNodesWithRuns, type NodeRecord } from './nodes.ts';
-import { beatOfNodes, longestBeatMs } from './renew.ts';
+import { type LoadedNodes, lockNodesWithRuns } from './nodes.ts';
+import { beatOfNodes } from './renew.ts';
 
 type Refusal = 'not-found' | 'removed' | 'replaced';
 
@@ -50,22 +51,7 @@ async function welcomeNode(tx: Tx, node: NodeRecord, state: NodeState, hello: He
     hello.inventory.memoryMib,
     hello.inventory.devices.length,
   ]);
-  const { id, name, cluster, pool, drain, trustMilli } = node;
-  const facts = {
-    node: id,
-    name,
-    cluster,
-    pool,
-    generation,
-    inventory: hello.inventory,
-    state: state.state,
-    drain,
-    trustMilli,
-  };
-  const events: EventBody[] = [];
-  if (changed) events.push({ kind: node.generation === 0 ? 'node.joined' : 'node.changed', ...facts });
-  if (node.generation > 0 && node.state.state !== 'ready')
-    events.push({ kind: 'node.ready', node: id, name });
+  const events = welcomeEvents(node, state, hello.inventory, generation);
   tx.append(events.map((body) => ({ body, project: null })));
 }
 

@@ -1,13 +1,13 @@
 // Silence and loss of nodes. Silence is only a doubt: runs become unknown and keep everything. Loss is proof that what
 // ran there is over: the lease ran out by database time (expire), or an operator says the machine is gone.
-import type { NodeId, Reason } from '@muster/model';
+import type { NodeId } from '@muster/model';
 import type { ExpireItem, NodeSession, Outcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
-import { loseRun, silenceNode, tasksOn } from '../rules/node-rules.ts';
-import { Changes } from '../rules/records.ts';
-import { isOver } from '../rules/run-rules.ts';
+import { declaredLost, holdsTasks, isDue, leaseExpired } from '../rules/lease-rules.ts';
+import { loseRun, silenceNode } from '../rules/node-rules.ts';
+import { Changes, type NodeRecord } from '../rules/records.ts';
 import { applyChanges } from './apply.ts';
-import { type LoadedNodes, leaveNodes, lockNodesWithRuns, type NodeRecord } from './nodes.ts';
+import { type LoadedNodes, leaveNodes, lockNodesWithRuns } from './nodes.ts';
 
 export async function silence(database: Database, { node, session }: NodeSession): Promise<void> {
   await database.write(
@@ -76,7 +76,7 @@ export async function expire(
       const frozen = new Set((await tx.query<{ cluster: string }>(frozenText)).map((row) => row.cluster));
       const due = items.flatMap((item) => {
         const node = locked.nodes.get(item.node);
-        return node && !frozen.has(node.cluster) && isDue(tx.nowMs, node, locked, item)
+        return node && !frozen.has(node.cluster) && isDue(tx.nowMs, node, locked.loaded.runs, item)
           ? [{ node, item }]
           : [];
       });
@@ -88,19 +88,6 @@ export async function expire(
   return value === 'stale-epoch'
     ? { outcome: 'refused', refusal: value }
     : { outcome: 'committed', sequence, value };
-}
-
-/** No renewal since the caller looked, and each run's stopAfter and margin have passed since the last. */
-function isDue(nowMs: number, node: NodeRecord, locked: LoadedNodes, item: ExpireItem): boolean {
-  if (node.renewals !== item.renewals || node.renewedMs === null) return false;
-  if (item.runs.length === 0 && node.state.state === 'ready') return false;
-  const { renewedMs } = node;
-  return item.runs.every((id) => {
-    const run = locked.loaded.runs.get(id);
-    // A run that is over by now has nothing to expire; one that never stops by itself never expires.
-    if (!run) return true;
-    return run.stopAfterMs !== null && nowMs >= renewedMs + run.stopAfterMs + item.marginMs;
-  });
 }
 
 async function expireNodes(
@@ -120,17 +107,11 @@ async function expireNodes(
   const ready = nodes.filter((node) => node.state.state === 'ready');
   await leaveNodes(tx, ready, () => ({ kind: 'silence', nowMs: tx.nowMs }));
   for (const node of ready) silenceNode(changes, node, locked.runsOn(node.id));
-  const empty = nodes.filter((node) => node.state.state !== 'ready' && !holdsTasks(locked, node.id));
+  const empty = nodes.filter(
+    (node) => node.state.state !== 'ready' && !holdsTasks(locked.runsOn(node.id), node.id),
+  );
   await leaveNodes(tx, empty, (node) => ({ kind: 'lose', reason: leaseExpired(node), nowMs: tx.nowMs }));
   await applyChanges(tx, changes);
-}
-
-function holdsTasks(locked: LoadedNodes, node: NodeId): boolean {
-  return locked.runsOn(node).some((run) => tasksOn(run, node).some((task) => !isOver(task)));
-}
-
-function leaseExpired({ name }: NodeRecord): Reason {
-  return { code: 'lease-expired', message: `node ${name} stopped renewing its lease` };
 }
 
 export async function declareLost(
@@ -145,7 +126,7 @@ export async function declareLost(
       if (!node || node.state.state === 'removed') return 'not-found';
       if (node.state.state === 'ready') return 'ready';
       const changes = new Changes(tx.nowMs);
-      const reason = { code: 'declared-lost', message: `${by} declared node ${node.name} lost` };
+      const reason = declaredLost(node, by);
       for (const run of locked.runsOn(id)) loseRun(changes, node, run, reason);
       await leaveNodes(tx, [node], () => ({ kind: 'lose', reason, nowMs: tx.nowMs }));
       await applyChanges(tx, changes);

@@ -1,7 +1,8 @@
 // Enrolment, drain and removal of nodes; freeze and thaw of clusters.
-import { type Drain, type EventBody, type NodeId, type NodeState, strikesNow } from '@muster/model';
+import type { Drain, EventBody, NodeId, NodeState } from '@muster/model';
 import type { Enrolment, EnrolRefusal, EnrolRequest, Freeze, Outcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
+import { drainAfter, drainedEvent, enrolRefusal } from '../rules/admin-rules.ts';
 import { leaveNodes, lockNodes } from './nodes.ts';
 
 const insertEnrolment = {
@@ -47,7 +48,7 @@ export async function enrol(
     if (!used) return { refusal: 'bad-token' };
     type Named = { readonly id: NodeId; readonly cluster: string; readonly runs: number };
     const [existing] = await tx.query<Named>(namedNode, [request.name]);
-    const refusal = existing && refusalOf(existing, used.cluster);
+    const refusal = existing && enrolRefusal(existing, used.cluster);
     if (refusal) {
       await tx.query(giveBack, [request.hash]);
       return { refusal };
@@ -72,18 +73,6 @@ export async function enrol(
     : { outcome: 'refused', refusal: value.refusal };
 }
 
-/**
- * An agent that is new to a node knows nothing of its runs, and its hello would end them: while the old agent's supervisor, or
- * another machine of the same name, still has them. They end by their lease or by an operator's word first.
- */
-function refusalOf(
-  node: { readonly cluster: string; readonly runs: number },
-  cluster: string,
-): EnrolRefusal | null {
-  if (node.cluster !== cluster) return 'name-in-use';
-  return node.runs > 0 ? 'has-work' : null;
-}
-
 const giveBack = {
   name: 'give-back-enrolment',
   text: 'UPDATE enrolment SET uses_left = uses_left + 1 WHERE hash = $1',
@@ -105,16 +94,10 @@ export async function drain(
   return decide(database, async (tx) => {
     const node = (await lockNodes(tx, [id])).get(id);
     if (!node || node.state.state === 'removed') return 'not-found';
-    if (wish === null && node.drain === null && strikesNow(node.strikes, tx.nowMs) === null) return null;
-    const next = wish && { ...wish, sinceMs: tx.nowMs, ...quarantineOf(node.drain) };
+    const next = drainAfter(node, wish, tx.nowMs);
+    if (next === 'same') return null;
     await tx.query(setDrain, [id, next && JSON.stringify(next)]);
-    const { name } = node;
-    append(
-      tx,
-      next
-        ? { kind: 'node.drained', node: id, name, drain: next }
-        : { kind: 'node.undrained', node: id, name, by },
-    );
+    append(tx, drainedEvent(node, next, by));
     return null;
   });
 }
@@ -136,11 +119,6 @@ export async function trust(
     if (node.generation > 0) append(tx, { kind: 'node.trusted', node: id, name: node.name, trustMilli, by });
     return null;
   });
-}
-
-/** An operator's drain of a quarantined node ends no quarantine: only letting work onto it again does. */
-function quarantineOf(before: Drain | null): Pick<Drain, 'quarantine'> {
-  return before?.quarantine ? { quarantine: true } : {};
 }
 
 export async function removeNode(

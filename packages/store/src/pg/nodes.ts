@@ -1,35 +1,11 @@
 // Node rows for the statements that change a node's liveness: locked with the jobs whose runs live on them. The runs are
 // looked up before the node is locked (jobs come first in the lock order) and again after; when a plan slipped in
 // between, the transaction starts over.
-import {
-  type Drain,
-  type EventBody,
-  type NodeId,
-  type NodeState,
-  type NodeStateEvent,
-  type RunId,
-  type Strikes,
-  stepNode,
-} from '@muster/model';
+import type { NodeId, RunId } from '@muster/model';
 import { type Reader, Redo, type Tx } from '../database.ts';
-import type { RunRecord } from '../rules/records.ts';
+import { type Leave, leaving, leftEvent } from '../rules/lease-rules.ts';
+import type { NodeRecord, RunRecord } from '../rules/records.ts';
 import { type Loaded, liveRuns, lockRuns } from './load.ts';
-
-export interface NodeRecord {
-  readonly id: NodeId;
-  readonly name: string;
-  readonly cluster: string;
-  readonly pool: string;
-  readonly generation: number;
-  readonly drain: Drain | null;
-  readonly trustMilli: number;
-  readonly strikes: Strikes | null;
-  readonly session: string | null;
-  readonly renewals: number;
-  readonly renewedMs: number | null;
-  readonly runs: number;
-  readonly state: NodeState;
-}
 
 const lockText = {
   name: 'lock-nodes',
@@ -85,8 +61,6 @@ UPDATE node SET state = c.state::jsonb, state_name = c.state_name, session = NUL
 FROM unnest($1::text[], $2::text[], $3::text[]) AS c (id, state, state_name) WHERE node.id = c.id`,
 };
 
-type Leave = Exclude<NodeStateEvent, { kind: 'hello' }>;
-
 /**
  * Silent, lost or removed: nobody speaks for a node any more until it says hello again. One statement for all,
  * because half a cluster may go at once. Returns those that changed; their rows are locked.
@@ -97,10 +71,7 @@ export async function leaveNodes(
   event: (node: NodeRecord) => Leave,
   by = 'muster',
 ): Promise<NodeRecord[]> {
-  const left = nodes.flatMap((node) => {
-    const stepped = stepNode(node.state, event(node));
-    return stepped.ok && stepped.next !== node.state ? [{ node, next: stepped.next }] : [];
-  });
+  const left = leaving(nodes, event);
   if (left.length === 0) return [];
   await tx.query(setStates, [
     left.map(({ node }) => node.id),
@@ -109,15 +80,4 @@ export async function leaveNodes(
   ]);
   tx.append(left.map(({ node, next }) => ({ body: leftEvent(node, next, by), project: null })));
   return left.map(({ node }) => node);
-}
-
-function leftEvent({ id, name }: NodeRecord, state: NodeState, by: string): EventBody {
-  switch (state.state) {
-    case 'lost':
-      return { kind: 'node.lost', node: id, name, reason: state.reason };
-    case 'removed':
-      return { kind: 'node.removed', node: id, name, by };
-    default:
-      return { kind: 'node.silent', node: id, name };
-  }
 }

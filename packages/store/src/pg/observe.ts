@@ -4,8 +4,8 @@
 import type { NodeId, Observation } from '@muster/model';
 import type { NodeSession, Observed } from '../contract.ts';
 import type { Database, Reader } from '../database.ts';
+import { observeItem } from '../rules/node-rules.ts';
 import { Changes, type RunRecord } from '../rules/records.ts';
-import { checkpointRun, endTask, startTask } from '../rules/run-rules.ts';
 import { applyChanges } from './apply.ts';
 import { lockRuns } from './load.ts';
 
@@ -30,7 +30,7 @@ export function commitObservations(database: Database) {
           if (sessions.get(session.node) !== session.session) return null;
           let foreign: Observed['foreign'] = null;
           for (const item of items)
-            if (!observe(changes, session.node, runs.get(item.run), item))
+            if (!observeItem(changes, session.node, runs.get(item.run), item))
               foreign ??= { run: item.run, rank: item.rank };
           return { foreign };
         });
@@ -41,17 +41,6 @@ export function commitObservations(database: Database) {
     );
     return value.map((observed) => (observed ? { sequence, observed } : 'stale-session'));
   };
-}
-
-/** False when the item is about a task that is not this node's. */
-function observe(changes: Changes, node: NodeId, run: RunRecord | undefined, item: Observation): boolean {
-  if (!run) return true;
-  const task = run.tasks.find((one) => one.rank === item.rank);
-  if (task?.node !== node) return false;
-  if (item.kind === 'started') startTask(changes, run, task);
-  else if (item.kind === 'checkpoint') checkpointRun(changes, run, item, item.agoMs);
-  else endTask(changes, run, task, item.exit);
-  return true;
 }
 
 /** Every node a run may give back, so that all of them are locked at once, in order. */

@@ -1,24 +1,17 @@
 // Jobs and runs as people see them. A verdict is told to an entry when it changes and stays there after its last job has
 // left, so it is shown only to jobs that waited already when it was told.
 import {
-  type ArraySize,
-  type ArrayState,
-  type Claim,
-  isArray,
-  isArrayFull,
   type JobId,
-  type JobState,
   type NodeId,
   parseMemberId,
   type RunId,
   type RunState,
-  rowlessMember,
   runPrefix,
   type TaskState,
-  type Verdict,
 } from '@muster/model';
 import type { JobQuery, JobRow, MemberQuery, RunRow } from '../contract.ts';
 import type { Database } from '../database.ts';
+import { type JobColumns, jobRow, rowlessMemberRow } from '../rules/job-view.ts';
 
 const jobColumns = `
 SELECT job.id, coalesce(job.spec, a.spec) AS spec, job.state, job.version, job.submitted_by AS "submittedBy", job.submitted_ms AS "submittedMs",
@@ -30,56 +23,15 @@ SELECT job.id, coalesce(job.spec, a.spec) AS spec, job.state, job.version, job.s
   (SELECT (run.state -> 'sinceMs')::bigint FROM run WHERE run.id = job.state ->> 'run' AND run.state_name = 'unknown') AS "unheardSinceMs"
 FROM job LEFT JOIN entry ON entry.hash = job.entry LEFT JOIN job a ON a.id = job.member_of`;
 
-type Columns = JobRow & { readonly backsOff: boolean; readonly arrayState: ArrayState | null };
-
-function rowOf({ backsOff, arrayState, ...row }: Columns): JobRow {
-  const state = row.state as JobState;
-  const array = isArray(row.state) ? row.state : state.state === 'queued' && !state.claim ? arrayState : null;
-  const verdict = array && row.spec.array ? arrayVerdict(array, row.spec.array) : null;
-  if (verdict) return { ...row, verdict };
-  if (state.state === 'queued' && state.claim) return { ...row, verdict: claimVerdict(state.claim) };
-  return backsOff ? { ...row, verdict: backoffOf(row) } : row;
-}
-
-/** Of the array and not of its entry: why none of it starts. What is held says so itself. */
-function arrayVerdict(array: ArrayState, size: ArraySize): Verdict | null {
-  if (array.state === 'held') return { kind: 'waits', reasons: [{ code: 'held', by: array.by }] };
-  if (size.parallel === null || !isArrayFull(array, size) || array.waiting.length + array.again === 0)
-    return null;
-  return { kind: 'waits', reasons: [{ code: 'parallel', running: array.live, parallel: size.parallel }] };
-}
-
-/** Of one job and not of its entry; how many of them have ended is for `why` to tell. */
-function claimVerdict({ victims }: Claim): Verdict {
-  return {
-    kind: 'waits',
-    reasons: [{ code: 'preempting', victims: victims.length, left: victims.length }],
-  };
-}
-
-function backoffOf({ state }: JobRow): Verdict | null {
-  if (state.state !== 'queued' || isArray(state)) return null;
-  const { user, outOfMemory, infrastructure } = state.failures;
-  const failures = user + outOfMemory + infrastructure;
-  return { kind: 'waits', reasons: [{ code: 'not-before', untilMs: state.notBeforeMs, failures }] };
-}
-
 const one = { name: 'job', text: `${jobColumns} WHERE job.id = $1` };
 
 export async function job(database: Database, id: JobId): Promise<JobRow | null> {
-  const [row] = await database.query<Columns>(one, [id]);
-  if (row) return rowOf(row);
+  const [row] = await database.query<JobColumns>(one, [id]);
+  if (row) return jobRow(row);
+  // A member that never started is known to its array only.
   const member = parseMemberId(id);
-  return member ? rowless(database, id, member.array, member.index) : null;
-}
-
-/** A member that never started is known to its array only. */
-async function rowless(database: Database, id: JobId, array: JobId, index: number): Promise<JobRow | null> {
-  const [found] = await database.query<Columns>(one, [array]);
-  const state = found && isArray(found.state) ? rowlessMember(found.state, index) : null;
-  if (!found || !state) return null;
-  const row = { ...found, id, state, startedMs: null, arrayState: found.state as ArrayState };
-  return rowOf({ ...row, verdict: state.state === 'queued' ? found.verdict : null });
+  const [array] = member ? await database.query<JobColumns>(one, [member.array]) : [];
+  return array ? rowlessMemberRow(array, id) : null;
 }
 
 const membersOf = {
@@ -92,7 +44,7 @@ ORDER BY job.member_index LIMIT $5`,
 
 export async function members(database: Database, query: MemberQuery): Promise<readonly JobRow[]> {
   const { array, after, states, outcome, limit } = query;
-  return (await database.query<Columns>(membersOf, [array, after, states, outcome, limit])).map(rowOf);
+  return (await database.query<JobColumns>(membersOf, [array, after, states, outcome, limit])).map(jobRow);
 }
 
 /** Newest first. Each filter that is asked for is its own condition, so that the planner sees which index helps. */
@@ -113,11 +65,11 @@ export async function jobs(database: Database, query: JobQuery): Promise<readonl
   where((p) => `job.id < ${p}`, query.before);
   values.push(query.limit);
   const filter = `WHERE ${conditions.join(' AND ')}`;
-  const rows = await database.query<Columns>(
+  const rows = await database.query<JobColumns>(
     { name: '', text: `${jobColumns} ${filter} ORDER BY job.id DESC LIMIT $${values.length}` },
     values,
   );
-  return rows.map(rowOf);
+  return rows.map(jobRow);
 }
 
 const byKey = {

@@ -3,6 +3,7 @@
 import type { NodeId, RunId } from '@muster/model';
 import type { Renewal, Renewed } from '../contract.ts';
 import type { Database } from '../database.ts';
+import { longestBeatMs, shortestBeatMs } from '../rules/beat.ts';
 
 export type RenewAnswer = { readonly sequence: number; readonly renewed: Renewed } | 'stale-session';
 
@@ -12,9 +13,6 @@ const lock = {
 SELECT n.id, n.session FROM node n JOIN unnest($1::text[], $2::text[]) AS s (node, session) ON n.id = s.node AND n.session = s.session
 ORDER BY n.id FOR NO KEY UPDATE OF n`,
 };
-
-export const longestBeatMs = 10_000;
-const shortestBeatMs = 200;
 
 /** How often a node beats: a fifth of the shortest stopAfter of the runs it holds. */
 export const beatOfNodes = `

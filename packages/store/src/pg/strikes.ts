@@ -2,8 +2,6 @@
 // has to remember anything and a change of servers forgets nothing.
 import {
   addStrike,
-  type Drain,
-  type EventBody,
   mayQuarantine,
   type NodeId,
   type PoolCounts,
@@ -13,7 +11,9 @@ import {
 } from '@muster/model';
 import type { Outcome, Struck } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
-import { lockNodes, type NodeRecord } from './nodes.ts';
+import type { NodeRecord } from '../rules/records.ts';
+import { quarantine, struckEvents } from '../rules/strike-rules.ts';
+import { lockNodes } from './nodes.ts';
 
 const setStrikes = {
   name: 'set-strikes',
@@ -35,7 +35,8 @@ export async function strike(
       const drain = outcome === 'quarantined' ? quarantine(strikes) : null;
       const kept: Strikes = { ...strikes, spared: outcome === 'spared' };
       await tx.query(setStrikes, [id, JSON.stringify(kept), drain && JSON.stringify(drain)]);
-      tell(tx, node, strikes, outcome, drain, rule);
+      const events = struckEvents(node, strikes, outcome, drain, rule);
+      tx.append(events.map((body) => ({ body, project: null })));
       return { name: node.name, strikes: strikes.count, outcome };
     },
     { fenced: true },
@@ -75,25 +76,4 @@ async function countPool(tx: Tx, { id, cluster, pool }: NodeRecord): Promise<Poo
   await tx.query(lockPool, [cluster, pool]);
   const [counts] = await tx.query<PoolCounts>(poolCounts, [cluster, pool, id]);
   return counts as PoolCounts;
-}
-
-function quarantine({ count, code, detail, lastMs }: Strikes): Drain {
-  const reason = `its agent sent ${count} bad messages; the last (${code}): ${detail}`;
-  return { by: 'muster', reason, sinceMs: lastMs, quarantine: true };
-}
-
-/** A node that goes on and on fills no log: what comes after the last word is only counted. */
-function tell(
-  tx: Tx,
-  { id, name }: NodeRecord,
-  { count, code, detail }: Strikes,
-  outcome: Struck['outcome'],
-  drain: Drain | null,
-  rule: StrikeRule,
-): void {
-  const events: EventBody[] = [];
-  if (count <= rule.limit || drain !== null)
-    events.push({ kind: 'node.struck', node: id, name, strikes: count, outcome, code, detail });
-  if (drain !== null) events.push({ kind: 'node.drained', node: id, name, drain });
-  tx.append(events.map((body) => ({ body, project: null })));
 }

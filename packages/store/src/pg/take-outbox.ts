@@ -1,33 +1,16 @@
 // Hands outbox rows to the server that holds their node's connection. "Attempted" is committed before the command
 // leaves, so that a row that was never attempted is known never to have been sent. A start whose run is over or being
 // stopped by now is not sent any more: a cancelled run is never started.
-import {
-  type JobId,
-  type JobSpec,
-  layoutRun,
-  type NodeId,
-  type RunId,
-  type StopCommand,
-  type TaskPlacement,
-} from '@muster/model';
+import type { NodeId, RunId } from '@muster/model';
 import type { NodeSession, OutboxCommand } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { CommitUnknown } from '../failure.ts';
-import { Changes, type RunRecord, type TaskRecord } from '../rules/records.ts';
-import { attemptRun, endTasks, isOver, stopOf } from '../rules/run-rules.ts';
+import { commandsOf, sendableStarts, type TakenRow } from '../rules/outbox-rules.ts';
+import { Changes, type RunRecord } from '../rules/records.ts';
+import { type StartedJob, startCommands } from '../rules/start-command.ts';
 import { hashRunToken, mintRunToken } from '../run-token.ts';
 import { applyChanges } from './apply.ts';
 import { lockRuns } from './load.ts';
-
-interface Row {
-  readonly id: number;
-  readonly epoch: number;
-  readonly node: NodeId;
-  readonly run: RunId;
-  readonly kind: 'start' | 'stop';
-  readonly stop: Omit<StopCommand, 'run'> | null;
-  readonly session: string;
-}
 
 interface Candidate {
   readonly id: number;
@@ -75,7 +58,7 @@ export function outboxTaker(database: Database): TakeOutbox {
             tx,
             found.map((row) => row.run),
           );
-          const taken = await tx.query<Row>(take, [ids, found.map((row) => row.session), again]);
+          const taken = await tx.query<TakenRow>(take, [ids, found.map((row) => row.session), again]);
           return deliverable(
             tx,
             taken.sort((a, b) => a.id - b.id),
@@ -95,46 +78,14 @@ export function outboxTaker(database: Database): TakeOutbox {
 
 async function deliverable(
   tx: Tx,
-  rows: readonly Row[],
+  rows: readonly TakenRow[],
   runs: ReadonlyMap<RunId, RunRecord>,
 ): Promise<readonly OutboxCommand[]> {
   const changes = new Changes(tx.nowMs);
-  const starts = new Map<number, RunRecord>();
-  for (const row of rows.filter(({ kind }) => kind === 'start')) {
-    const run = runs.get(row.run);
-    if (run && stopOf(run.state) === null) {
-      attemptRun(changes, run);
-      starts.set(row.id, run);
-    } else dropStart(changes, row, run);
-  }
-  const commands = await startCommands(tx, rows, starts);
+  const starts = sendableStarts(changes, rows, runs);
+  const commands = starts.size === 0 ? new Map() : await makeCommands(tx, rows, starts);
   await applyChanges(tx, changes);
-  const over = new Set(changes.endedRuns.map((run) => run.id));
-  return rows.flatMap((row): OutboxCommand[] => {
-    const { id, epoch, node, session } = row;
-    if (over.has(row.run)) return [];
-    if (row.kind === 'stop')
-      return row.stop
-        ? [{ id, epoch, node, session, kind: 'stop', command: { run: row.run, ...row.stop } }]
-        : [];
-    const command = commands.get(id);
-    return command ? [{ id, epoch, node, session, kind: 'start', command }] : [];
-  });
-}
-
-function dropStart(changes: Changes, row: Row, run: RunRecord | undefined): void {
-  changes.closedRows.add(row.id);
-  const stop = run ? stopOf(run.state) : null;
-  if (!run || !stop) return;
-  const unsent = run.tasks.filter((task) => task.node === row.node && !isOver(task));
-  const errorClass = stop.result.outcome === 'succeeded' ? 'cancelled' : stop.result.class;
-  endTasks(changes, run, unsent, {
-    ok: false,
-    class: errorClass,
-    code: null,
-    signal: null,
-    reason: stop.reason,
-  });
+  return commandsOf(changes, rows, commands);
 }
 
 const specs = {
@@ -150,37 +101,15 @@ SELECT n.id, n.name, i.inventory ->> 'address' AS address
 FROM node n JOIN inventory i ON i.node = n.id WHERE n.id = ANY ($1::text[])`,
 };
 
-type StartCommandOf = Extract<OutboxCommand, { kind: 'start' }>['command'];
-
-async function startCommands(
-  tx: Tx,
-  rows: readonly Row[],
-  starts: ReadonlyMap<number, RunRecord>,
-): Promise<ReadonlyMap<number, StartCommandOf>> {
-  if (starts.size === 0) return new Map();
+async function makeCommands(tx: Tx, rows: readonly TakenRow[], starts: ReadonlyMap<number, RunRecord>) {
   const runs = [...new Set(starts.values())];
   const [jobs, nodes] = await Promise.all([
-    tx.query<{ id: JobId; spec: JobSpec; user: string }>(specs, [runs.map((run) => run.job.id)]),
+    tx.query<StartedJob>(specs, [runs.map((run) => run.job.id)]),
     tx.query<{ id: NodeId; name: string; address: string }>(addresses, [
       [...new Set(runs.flatMap((run) => run.tasks.map((task) => task.node)))],
     ]),
   ]);
-  const jobById = new Map(jobs.map((job) => [job.id, job]));
-  const nodeById = new Map(nodes.map((node) => [node.id as string, node]));
-  const plans = new Map<RunId, RunStart>();
-  for (const run of runs) {
-    const job = jobById.get(run.job.id);
-    if (job) plans.set(run.id, runStart(run, job, nodeById));
-  }
-  const commands = new Map<number, StartCommandOf>();
-  const tokens = new Map<RunId, string>();
-  for (const row of rows) {
-    const plan = starts.has(row.id) && plans.get(row.run);
-    if (!plan) continue;
-    const token = tokens.get(row.run) ?? mintRunToken(row.run);
-    tokens.set(row.run, token);
-    commands.set(row.id, startCommand(plan, row.node, token));
-  }
+  const { commands, tokens } = startCommands(rows, starts, jobs, nodes, mintRunToken);
   await tx.query(addTokens, [[...tokens.keys()], [...tokens.values()].map(hashRunToken)]);
   return commands;
 }
@@ -192,54 +121,3 @@ const addTokens = {
 UPDATE run SET tokens = run.tokens || t.hash
 FROM unnest($1::text[], $2::text[]) AS t (id, hash) WHERE run.id = t.id`,
 };
-
-interface StartedJob {
-  readonly id: JobId;
-  readonly spec: JobSpec;
-  readonly user: string;
-}
-
-/** What all start commands of a run share, made once: a run may have thousands of nodes. */
-interface RunStart {
-  readonly run: RunRecord;
-  readonly job: StartedJob;
-  readonly env: (task: TaskPlacement) => Record<string, string>;
-  readonly tasksOn: ReadonlyMap<NodeId, readonly TaskRecord[]>;
-}
-
-function runStart(
-  run: RunRecord,
-  job: StartedJob,
-  nodes: ReadonlyMap<string, { readonly name: string; readonly address: string }>,
-): RunStart {
-  const { id, attempt, tasks, port } = run;
-  const env = layoutRun({ job: job.id, run: id, attempt, spec: job.spec, tasks, nodes, port });
-  const tasksOn = Map.groupBy(
-    tasks.filter((task) => !isOver(task)),
-    (task) => task.node,
-  );
-  return { run, job, env, tasksOn };
-}
-
-function startCommand({ run, job, env, tasksOn }: RunStart, node: NodeId, token: string): StartCommandOf {
-  const { spec } = job;
-  return {
-    run: run.id,
-    job: job.id,
-    project: spec.project,
-    user: job.user,
-    stop: spec.stop,
-    timeLimitMs: spec.timeLimitMs,
-    stopAfterMs: run.stopAfterMs,
-    outputLimitMib: spec.outputLimitMib,
-    tasks: (tasksOn.get(node) ?? []).map((task) => ({
-      rank: task.rank,
-      command: spec.groups[task.group]?.command ?? [],
-      env: { ...env(task), MUSTER_RUN_TOKEN: token },
-      workdir: spec.workdir,
-      devices: task.devices,
-      cpuMilli: task.cpuMilli,
-      memoryMib: task.memoryMib,
-    })),
-  };
-}

@@ -1,10 +1,21 @@
 // What a node's silence, return or loss means for the runs on it. A run keeps its capacity until its end is proven:
 // by the agent's word, by the expiry of its lease, or by an operator's word.
-import { type NodeId, neverStarted, type Reason, type TaskExit, type TaskReport } from '@muster/model';
+import {
+  type EventBody,
+  type Inventory,
+  type NodeId,
+  type NodeState,
+  neverStarted,
+  type Observation,
+  type Reason,
+  type TaskExit,
+  type TaskReport,
+} from '@muster/model';
 import { lostResult } from '../contract.ts';
-import type { Changes, RunRecord, TaskRecord } from './records.ts';
+import type { Changes, NodeRecord, RunRecord, TaskRecord } from './records.ts';
 import {
   acceptTask,
+  checkpointRun,
   endTask,
   endTasks,
   isOver,
@@ -22,6 +33,33 @@ export interface NodeNames {
 
 export function tasksOn(run: RunRecord, node: NodeId): TaskRecord[] {
   return run.tasks.filter((task) => task.node === node);
+}
+
+/** What is new about a node that says hello; its generation is a new one when its inventory changed. */
+export function welcomeEvents(
+  node: NodeRecord,
+  state: NodeState,
+  inventory: Inventory,
+  generation: number,
+): EventBody[] {
+  const { id, name, cluster, pool, drain, trustMilli } = node;
+  const facts = {
+    node: id,
+    name,
+    cluster,
+    pool,
+    generation,
+    inventory,
+    state: state.state,
+    drain,
+    trustMilli,
+  };
+  const events: EventBody[] = [];
+  if (generation > node.generation)
+    events.push({ kind: node.generation === 0 ? 'node.joined' : 'node.changed', ...facts });
+  if (node.generation > 0 && node.state.state !== 'ready')
+    events.push({ kind: 'node.ready', node: id, name });
+  return events;
 }
 
 /** The agent's whole knowledge against ours: what it does not hold does not run there, unless its start is still to be sent. */
@@ -108,4 +146,20 @@ export function loseRun(changes: Changes, node: NodeNames, run: RunRecord, decla
   const { class: errorClass, code, signal } = result;
   const reason = declared ?? result.reason;
   endTasks(changes, run, lost, { ok: false, class: errorClass, code, signal, reason });
+}
+
+/** False when the item is about a task that is not this node's. */
+export function observeItem(
+  changes: Changes,
+  node: NodeId,
+  run: RunRecord | undefined,
+  item: Observation,
+): boolean {
+  if (!run) return true;
+  const task = run.tasks.find((one) => one.rank === item.rank);
+  if (task?.node !== node) return false;
+  if (item.kind === 'started') startTask(changes, run, task);
+  else if (item.kind === 'checkpoint') checkpointRun(changes, run, item, item.agoMs);
+  else endTask(changes, run, task, item.exit);
+  return true;
 }

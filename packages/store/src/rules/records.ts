@@ -4,15 +4,18 @@ import type {
   ArraySize,
   ArrayState,
   Checkpoint,
+  Drain,
   ErrorClass,
   EventBody,
   JobId,
   JobSpec,
   JobState,
   NodeId,
+  NodeState,
   RunId,
   RunState,
   StopCommand,
+  Strikes,
   TaskState,
   Uses,
 } from '@muster/model';
@@ -102,6 +105,23 @@ export interface UsageChange {
   readonly project: string;
   readonly uses: Uses;
   readonly sign: 1 | -1;
+}
+
+/** A node as the rules of its liveness see it; its capacity is kept beside. */
+export interface NodeRecord {
+  readonly id: NodeId;
+  readonly name: string;
+  readonly cluster: string;
+  readonly pool: string;
+  readonly generation: number;
+  readonly drain: Drain | null;
+  readonly trustMilli: number;
+  readonly strikes: Strikes | null;
+  readonly session: string | null;
+  readonly renewals: number;
+  readonly renewedMs: number | null;
+  readonly runs: number;
+  readonly state: NodeState;
 }
 
 /** What the rules decided, to be written in one transaction. */
