@@ -1,12 +1,12 @@
 // Opens the PostgreSQL store: migrates, makes event partitions ahead, and puts the contract's intentions together from
 // one file each.
-import type { Outcome, Store } from './contract.ts';
+import type { Store } from './contract.ts';
 import { Database, type DatabaseOptions } from './database.ts';
 import { makePartitions } from './event-partitions.ts';
-import { CommitUnknown, outcomeUnknown } from './failure.ts';
 import { groupCommit, type Settled } from './group-commit.ts';
 import { Hints } from './hints.ts';
 import { migrate } from './migrate.ts';
+import { known, lanes, looked, outcomeOf, resultOf } from './outcomes.ts';
 import { type AuditCheck, audit, auditSince, verifyAudit } from './pg/audit.ts';
 import { cancelRange, changeJob } from './pg/cancel.ts';
 import { checkpoint } from './pg/checkpoint.ts';
@@ -45,14 +45,6 @@ export interface PgStore extends Store {
    */
   newLogId(): Promise<string>;
 }
-
-/** Submits touch no rows in common, so a second group can be on its way while the first is made durable. */
-const lanes = {
-  submit: { maxItems: 1000, inFlight: 2 },
-  observe: { maxItems: 500 },
-  renew: { maxItems: 500 },
-  outbox: { maxItems: 1000 },
-};
 
 export async function openStore(options: OpenOptions): Promise<PgStore> {
   await migrate(options);
@@ -116,10 +108,10 @@ function storeOn(database: Database, hints: Hints): PgStore {
     },
     async submit(item) {
       const [settled] = await submits.push([item]);
-      return submitOutcome(settled as Settled<SubmitOutcome>);
+      return outcomeOf(settled as Settled<SubmitOutcome>);
     },
     async submitMany(items) {
-      return (await submits.push(items)).map(submitOutcome);
+      return (await submits.push(items)).map(outcomeOf);
     },
     cancel: (job, by, versions) =>
       known(changeJob(database, 'cancel', job, by, versions)) as ReturnType<Store['cancel']>,
@@ -218,29 +210,3 @@ const newLogText = {
 WITH jump AS (UPDATE leader SET epoch = epoch + 1000000, server = NULL, holder = NULL, expires_ms = 0)
 UPDATE log_head SET log_id = gen_random_uuid() RETURNING log_id AS "logId"`,
 };
-
-function submitOutcome(settled: Settled<SubmitOutcome>): SubmitOutcome {
-  return settled.kind === 'unknown' ? { outcome: 'unknown' } : resultOf(settled);
-}
-
-function resultOf<T>(settled: Settled<T>): T {
-  if (settled.kind === 'done') return settled.result;
-  throw settled.kind === 'unknown' ? outcomeUnknown(settled.cause) : settled.error;
-}
-
-async function known<T, R>(promise: Promise<Outcome<T, R>>): Promise<Outcome<T, R>> {
-  try {
-    return await promise;
-  } catch (error) {
-    if (error instanceof CommitUnknown) return { outcome: 'unknown' };
-    throw error;
-  }
-}
-
-async function looked<T>(promise: Promise<T>): Promise<T> {
-  try {
-    return await promise;
-  } catch (error) {
-    throw error instanceof CommitUnknown ? outcomeUnknown(error) : error;
-  }
-}

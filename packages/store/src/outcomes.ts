@@ -1,0 +1,38 @@
+// The form in which a write's end leaves a store: an unknown COMMIT is an outcome where the intention has one, else an error.
+import type { Outcome } from './contract.ts';
+import { CommitUnknown, outcomeUnknown } from './failure.ts';
+import type { Settled } from './group-commit.ts';
+
+/** Submits touch no rows in common, so a second group can be on its way while the first is made durable. */
+export const lanes = {
+  submit: { maxItems: 1000, inFlight: 2 },
+  observe: { maxItems: 500 },
+  renew: { maxItems: 500 },
+  outbox: { maxItems: 1000 },
+};
+
+export function outcomeOf<T, R>(settled: Settled<Outcome<T, R>>): Outcome<T, R> {
+  return settled.kind === 'unknown' ? { outcome: 'unknown' } : resultOf(settled);
+}
+
+export function resultOf<T>(settled: Settled<T>): T {
+  if (settled.kind === 'done') return settled.result;
+  throw settled.kind === 'unknown' ? outcomeUnknown(settled.cause) : settled.error;
+}
+
+export async function known<T, R>(promise: Promise<Outcome<T, R>>): Promise<Outcome<T, R>> {
+  try {
+    return await promise;
+  } catch (error) {
+    if (error instanceof CommitUnknown) return { outcome: 'unknown' };
+    throw error;
+  }
+}
+
+export async function looked<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw error instanceof CommitUnknown ? outcomeUnknown(error) : error;
+  }
+}
