@@ -68,7 +68,7 @@ async function lookAgain(cli: Cli, look: () => Promise<View>, first: boolean): P
 
 async function listen(client: MusterClient, ring: () => void, signal: AbortSignal): Promise<void> {
   try {
-    for await (const _ of client.events.follow({}, { signal })) ring();
+    for await (const _ of client.events.follow({}, { signal, onOpen: ring })) ring();
   } catch {
     // Without the stream the slow look is enough.
   }

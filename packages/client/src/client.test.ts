@@ -208,6 +208,19 @@ test('a watched job is seen each time it changes, until it ended', async () => {
   expect(seen).toEqual(['queued', 'running', 'ended']);
 });
 
+test('what changes before the stream of events begins is seen without waiting for the slow look', async () => {
+  let state = 'queued';
+  server.on('GET /v1/jobs/j', () => ({ json: { id: 'j', state } }));
+  server.on('GET /v1/events', () => (response) => {
+    state = 'ended';
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.flushHeaders();
+  });
+  const seen: string[] = [];
+  for await (const job of client().jobs.watch('j', { lookEveryMs: 3_600_000 })) seen.push(job.state);
+  expect(seen).toEqual(['queued', 'ended']);
+});
+
 test('a watch of a job that was seen goes on while the server is away', async () => {
   let looks = 0;
   const away = { status: 503, json: { title: 'away', status: 503, code: 'unavailable', detail: 'away' } };

@@ -9,6 +9,8 @@ import type { Request, Transport } from './transport.ts';
 
 export interface StreamOptions {
   readonly signal?: AbortSignal | undefined;
+  /** Told each time a connection stands: what happens from now on comes by it. */
+  readonly onOpen?: (() => void) | undefined;
   /** Told before each reconnect. */
   readonly onReconnect?: ((error: MusterError, waitMs: number) => void) | undefined;
   /** Give up after this many failures in a row; never unless said. */
@@ -92,6 +94,7 @@ async function* connection(
       signal: AbortSignal.any(signals),
     });
     requireEventStream(response, transport.url);
+    options.onOpen?.();
     reader = response.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
     const parser = new StreamParser();
     for (;;) {

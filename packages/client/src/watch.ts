@@ -71,7 +71,8 @@ async function listen(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    for await (const _ of events.follow({ job }, { signal })) ring();
+    // A stream tells what comes after it began: what came between the last look and that is looked for once.
+    for await (const _ of events.follow({ job }, { signal, onOpen: ring })) ring();
   } catch {
     // Without the stream the slow look goes on; what is truly wrong shows there.
   }
