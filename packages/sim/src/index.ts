@@ -1,1 +1,13 @@
+export { type Measures, measure } from './metrics/measures.ts';
+export type { Beliefs, BeliefsMaker } from './policies/beliefs.ts';
+export { type Durations, durations, type PolicyRow, policyRows } from './policies/policies.ts';
 export { type Random, seeded } from './random.ts';
+export { CountedRoom } from './replay/counted-room.ts';
+export { NodeRoom } from './replay/node-room.ts';
+export { type Played, type Player, type Policy, replay } from './replay/replay.ts';
+export type { Room } from './replay/room.ts';
+export { type Costs, type Stage, usualCosts } from './replay/stage.ts';
+export { formats } from './traces/formats.ts';
+export { readTrace, type TraceRead } from './traces/read-trace.ts';
+export type { ReadReport, Trace } from './traces/trace.ts';
+export { type TraceFormat, TraceRefused } from './traces/trace-format.ts';

@@ -1,0 +1,55 @@
+// Fidelity first: figures that other simulators gave for the same jobs, machine and policy. They need the public traces beside
+// the repository; without those the tests say what was not run.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { measure } from './metrics/measures.ts';
+import { asked, exact } from './policies/beliefs.ts';
+import { easy, easyShortest } from './policies/easy.ts';
+import { inOrder } from './policies/in-order.ts';
+import { CountedRoom } from './replay/counted-room.ts';
+import { NodeRoom } from './replay/node-room.ts';
+import { type Policy, replay } from './replay/replay.ts';
+import { readTrace } from './traces/read-trace.ts';
+import type { Trace } from './traces/trace.ts';
+
+const traces = join(import.meta.dirname, '../../../../shared/traces');
+const kthFile = join(traces, 'swf/KTH-SP2-1996-2.1-cln.swf.gz');
+const phillyFile = join(traces, 'philly/philly.csv.gz');
+
+describe.skipIf(!existsSync(kthFile))('KTH-SP2 on 100 nodes', () => {
+  let trace: Trace;
+  beforeAll(async () => {
+    trace = (await readTrace(kthFile)).trace;
+  });
+
+  test.each<[string, Policy, number, number]>([
+    ['EASY on asked times', easy(asked), 6847, 91.3],
+    ['EASY on exact run times', easy(exact), 6380, 72.3],
+    ['EASY, shortest first, on exact run times', easyShortest(exact), 5475, 50.6],
+  ])('%s waits and slows down as in the literature', (_name, policy, waitS, slowdown) => {
+    const figures = measure(replay(trace, new CountedRoom(100), policy));
+    expect(figures.jobs).toBe(28_467);
+    expect(Math.round(figures.avgWaitS)).toBe(waitS);
+    expect(figures.boundedSlowdown).toBeCloseTo(slowdown, 1);
+  });
+});
+
+describe.skipIf(!existsSync(phillyFile))('Philly on one pool of 8-GPU nodes', () => {
+  let trace: Trace;
+  beforeAll(async () => {
+    trace = (await readTrace(phillyFile)).trace;
+  });
+
+  test.each([
+    [512, 'sjf', 13_151],
+    [512, 'ssf', 7938],
+    [768, 'sjf', 676],
+    [768, 'ssf', 608],
+  ])('%i GPUs, %s: the average queue is that of an independent simulator', (gpus, name, waitS) => {
+    const policy = inOrder.find((row) => row.name === name)!;
+    const figures = measure(replay(trace, new NodeRoom(gpus / 8, 8, trace.count), policy));
+    expect(figures.jobs).toBe(82_247);
+    expect(Math.round(figures.avgWaitS)).toBe(waitS);
+  });
+});

@@ -1,0 +1,15 @@
+// The formats that can be read. A new one is a file beside this one and a row here.
+import { openb } from './openb.ts';
+import { philly } from './philly.ts';
+import { swf } from './swf.ts';
+import { type TraceFormat, TraceRefused } from './trace-format.ts';
+
+export const formats: readonly TraceFormat[] = [swf, philly, openb];
+
+export function formatNamed(name: string): TraceFormat {
+  const found = formats.find((format) => format.name === name);
+  if (found) return found;
+  throw new TraceRefused(
+    `there is no format "${name}"; there are ${formats.map((format) => format.name).join(', ')}`,
+  );
+}
