@@ -3,6 +3,7 @@
 import {
   isProjectPath,
   type Ledger,
+  type LedgerView,
   type Policy,
   parseDurationMs,
   parseInstantMs,
@@ -34,13 +35,15 @@ function scopeOf(caller: Caller, project: string | undefined): string | null {
 
 export const otherProject = 'another project';
 
-function scoped(ledger: Ledger, scope: string | null): Ledger {
-  if (scope === null) return ledger;
+function viewOf({ nowMs, ...ledger }: Ledger, scope: string | null): LedgerView {
+  const at = time(nowMs);
+  if (scope === null) return { ...ledger, at };
   const seen = (path: string | null): boolean =>
     path !== null && (path === scope || path.startsWith(`${scope}/`));
   const named = (path: string | null): string | null => (path === null || seen(path) ? path : otherProject);
   return {
     ...ledger,
+    at,
     projects: ledger.projects.filter(({ project }) => seen(project)),
     lines: ledger.lines.filter(({ project }) => seen(project)),
     loans: ledger.loans
@@ -62,7 +65,7 @@ const getQuota = route({
   async handle(api, { caller, query }) {
     const scope = scopeOf(caller, query.project);
     const { sequence } = await api.store.head();
-    return { body: scoped(await api.control.ledger(sequence), scope) };
+    return { body: viewOf(await api.control.ledger(sequence), scope) };
   },
 });
 

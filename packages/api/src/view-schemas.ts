@@ -10,7 +10,7 @@ import {
   type JobDetail,
   type JobView,
   jobSpecSchema,
-  type Ledger,
+  type LedgerView,
   type NodeView,
   type Page,
   type PolicyView,
@@ -396,9 +396,9 @@ export const policyViewSchema = view<PolicyView>('PolicyVersion', {
   policy: policySchema,
 });
 const amount = whole.meta({ description: 'milli-cores, MiB or milli-devices' });
-export const ledgerSchema = view<Ledger>('Ledger', {
+export const ledgerSchema = view<LedgerView>('Ledger', {
   sequence: whole,
-  nowMs: whole,
+  at: time,
   policyVersion: whole,
   healthy: z.record(text, amount).meta({ description: 'over nodes that are ready and not draining' }),
   projects: z.array(z.object({ project: text, weightMilli: whole, share: whole, waiting: whole })),

@@ -1,7 +1,7 @@
 // Projects, policy, quota, tokens and what was done by whom.
 import type {
   AuditView,
-  Ledger,
+  LedgerView,
   Page,
   PolicyView,
   ProjectView,
@@ -76,7 +76,8 @@ export function accessApi(transport: Transport) {
           headers: tag(madeFrom),
         }),
     },
-    quota: (project?: string): Promise<Ledger> => transport.json({ path: '/v1/quota', query: { project } }),
+    quota: (project?: string): Promise<LedgerView> =>
+      transport.json({ path: '/v1/quota', query: { project } }),
     usage: (
       period: { readonly project?: string; readonly since?: string; readonly until?: string } = {},
     ): Promise<UsageView> => transport.json({ path: '/v1/usage', query: { ...period } }),

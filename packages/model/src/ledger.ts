@@ -54,3 +54,8 @@ export interface Ledger {
   readonly loans: readonly Loan[];
   readonly users: readonly UserLine[];
 }
+
+/** As the API tells it. */
+export interface LedgerView extends Omit<Ledger, 'nowMs'> {
+  readonly at: string;
+}

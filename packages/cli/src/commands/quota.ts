@@ -1,5 +1,5 @@
 // muster quota: who is guaranteed, holds, borrows and lends what.
-import { amountText, type Ledger, type LedgerLine, type Loan } from '@muster/model';
+import { amountText, type LedgerLine, type LedgerView, type Loan } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 
@@ -18,7 +18,7 @@ export function quotaCommand(cli: Cli): Command {
     );
 }
 
-function render(cli: Cli, { lines, loans, projects }: Ledger): void {
+function render(cli: Cli, { lines, loans, projects }: LedgerView): void {
   if (lines.length === 0) {
     cli.line('No quota is set and nothing is in use.');
     return;
