@@ -1,6 +1,7 @@
 // F13, F14, F18: the agent is killed, frozen, or lost with its whole node.
+import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { processesOf } from '../harness/leftovers.ts';
+import { processesOf, processesWith } from '../harness/leftovers.ts';
 import { eventually, type MusterProcess } from '../harness/processes.ts';
 import { freePort, startSystem, type TestSystem } from '../harness/system.ts';
 import { expectAttemptsOnce, proofs, provenJob } from './proof.ts';
@@ -35,11 +36,13 @@ describe('an agent', () => {
   });
 
   it('killed while its job ends: the end is found and told', { timeout: 120_000 }, async () => {
-    const job = await system.submit(provenJob(system, 'sleep 2; echo done; exit 3', onFirst));
+    const word = `${system.sideFile}.go`;
+    const waits = `until [ -e ${word} ]; do sleep 0.1; done; echo done; exit 3`;
+    const job = await system.submit(provenJob(system, waits, onFirst));
     await system.inState(job, 'running', 20_000);
     await first.end('SIGKILL');
-    // The job ends while nobody looks.
-    await new Promise((resolve) => setTimeout(resolve, 3000));
+    writeFileSync(word, '');
+    await eventually('the job ends while nobody looks', 20_000, () => processesWith(word).length === 0);
     first = await system.startAgent({ name: 'n1', devices: 'gpu=2:H100' });
     const detail = await system.ended(job, 30_000);
     expect(detail.exitCode).toBe(3);

@@ -3,11 +3,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 export function processesOf(dir: string): number[] {
+  return processes().filter(
+    (pid) => mentions(`/proc/${pid}/environ`, `=${dir}/`) || mentions(`/proc/${pid}/cmdline`, `${dir}/`),
+  );
+}
+
+/** Processes whose command line has this text in it. */
+export function processesWith(text: string): number[] {
+  return processes().filter((pid) => mentions(`/proc/${pid}/cmdline`, text));
+}
+
+function processes(): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter(
-      (pid) => mentions(`/proc/${pid}/environ`, `=${dir}/`) || mentions(`/proc/${pid}/cmdline`, `${dir}/`),
-    )
     .map(Number);
 }
 

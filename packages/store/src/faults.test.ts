@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { aPlan, aServer, aSubmit, aUnit, joinNode, lead, placement, submitted } from './testing/builders.ts';
 import { commitProxy } from './testing/commit-proxy.ts';
 import { onEveryServer } from './testing/on-every-server.ts';
-import { statement } from './testing/servers.ts';
+import { held, statement } from './testing/servers.ts';
 
 const longMs = 120_000;
 
@@ -129,13 +129,9 @@ onEveryServer((server) => {
     const url = await server().database();
     const store = await server().store({ url, statementTimeoutMs: 300 });
     const job = await submitted(store);
-    const holder = statement(
-      url,
-      'WITH held AS (SELECT id FROM job FOR UPDATE) SELECT pg_sleep(1.5), id FROM held',
-    );
-    await sleep(100);
+    const letGo = await held(url, 'SELECT id FROM job FOR UPDATE');
     await expect(store.cancel(job, 'ada')).rejects.toMatchObject({ code: 'unavailable' });
-    await holder;
+    await letGo();
     expect((await store.job(job))?.state.state).toBe('queued');
     expect(await store.cancel(job, 'ada')).toMatchObject({ outcome: 'committed' });
   });

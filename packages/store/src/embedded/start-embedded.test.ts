@@ -1,6 +1,6 @@
 // The embedded server through its real life: created, stopped, adopted, refused to a second control plane, killed. As
 // root these run with PostgreSQL under an unprivileged account, and once more in a child that is a plain user.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -121,9 +121,11 @@ test('the server outlives a killed control plane and is adopted by the next', {
 
 test('an interrupt of the terminal does not reach the server', { timeout: longMs }, async () => {
   const { told, child, gone } = await controlPlane(directory());
+  // A terminal tells its process group.
+  const group = execFileSync('ps', ['-o', 'pgid=', '-p', String(told.pid)], { encoding: 'utf8' });
+  expect(Number(group)).not.toBe(child.pid);
   process.kill(-(child.pid as number), 'SIGINT');
   await gone;
-  await sleep(200);
   await answering(told.url as string);
 });
 

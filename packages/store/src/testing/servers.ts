@@ -156,6 +156,16 @@ export async function statement<Row = Record<string, unknown>>(
   }
 }
 
+/** Runs the statement in a transaction that stays open, with its locks, until the returned function is called. */
+export async function held(url: string, text: string): Promise<() => Promise<void>> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query(text);
+  return () => client.end();
+}
+
 // Everything a test can have left behind; what migrations put there stays.
 const emptying = `
 ${['job', 'idempotency', 'entry', 'run', 'task', 'node', 'inventory', 'enrolment', 'frozen', 'outbox', 'server', 'decision', 'event', 'token', 'audit'].map((table) => `DELETE FROM ${table};`).join('\n')}
