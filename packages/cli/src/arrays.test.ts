@@ -20,13 +20,17 @@ const array: ArrayView = {
   ],
 };
 
-test('ps shows an array as one line with its counts', async () => {
+test.each([
+  [{ devices: 2 }, '1000 of 1x2'],
+  [{ devices: 0, tasks: 1 }, '1000 members'],
+  [{ devices: 0, tasks: 4 }, '1000 of 4 tasks'],
+])('ps shows an array as one line with its counts and the size of its members: %j', async (size, shown) => {
   bench.logIn();
   bench.server.on('GET /v1/jobs', ({ query }) =>
-    query.get('state') === 'ended' ? page([]) : page([jobView({ array, devices: 2 })]),
+    query.get('state') === 'ended' ? page([]) : page([jobView({ array, ...size })]),
   );
   const { stdout } = await bench.user.run(['ps'], { nowMs: now });
-  expect(stdout.split('\n')[1]).toContain('running 12, done 300 of 1000  1000 of 1x2');
+  expect(stdout.split('\n')[1]).toContain(`running 12, done 300 of 1000  ${shown}`);
 });
 
 test('show has the counts, the ranges and the first failures', async () => {
@@ -82,12 +86,13 @@ test('logs of an array ask for a member', async () => {
   expect([code, stderr]).toEqual([2, expect.stringContaining(`name one, such as ${id}[0]`)]);
 });
 
-test('run --array submits one, follows its counts and asks for no output', async () => {
+test('run --array submits one, follows its counts, and says where the output is', async () => {
   bench.logIn();
   bench.server.on('POST /v1/jobs', { status: 201, json: { id, repeated: false } });
   bench.server.on(`GET /v1/jobs/${id}`, { json: jobDetail({ ...failed(1), array }) });
-  const { code } = await bench.user.run(['run', '--array', '100%10', '--', 'true']);
+  const { code, stderr } = await bench.user.run(['run', '--array', '100%10', '--', 'true']);
   expect(code).toBe(1);
+  expect(stderr).toContain(`-- each member has its own output: muster logs '${id}[0]'\n`);
   expect(JSON.parse(bench.server.to('POST /v1/jobs')[0]?.body ?? '')).toMatchObject({
     array: { count: 100, parallel: 10 },
   });

@@ -41,9 +41,12 @@ export function jobTime(job: JobView, nowMs: number): string {
   return job.endedAt === null ? elapsed(job.submittedAt, null, nowMs) : '-';
 }
 
-/** "4 tasks x 2 devices" in three or four characters: 4x2. */
+/** "4 tasks x 2 devices" in three or four characters: 4x2. Of an array with how often: "1000 of 4x2". */
 export function jobSize(job: JobView): string {
-  return job.array ? `${job.array.count} of ${memberSize(job)}` : memberSize(job);
+  if (!job.array) return memberSize(job);
+  const { count } = job.array;
+  if (job.devices > 0) return `${count} of ${memberSize(job)}`;
+  return job.tasks === 1 ? `${count} members` : `${count} of ${job.tasks} tasks`;
 }
 
 function memberSize(job: JobView): string {

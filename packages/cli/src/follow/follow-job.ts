@@ -86,6 +86,8 @@ async function untilEnd(
   if (logs) await settled(cli, logs, last);
   const code = exitCode(last.result);
   cli.note(cli.notePaint(code === 0 ? 'green' : 'red', `-- ${endLine(last, cli.nowMs)}`));
+  if (follow.output && last.array)
+    cli.note(cli.notePaint('dim', `-- each member has its own output: muster logs '${last.id}[0]'`));
   return code;
 }
 
