@@ -22,6 +22,18 @@ describe('the log', () => {
   });
 });
 
+test('what is done to a machine that has enrolled and never spoken is no contradiction', () => {
+  const world = new World(loadEngine, a);
+  const { nodes } = world.engine.rows();
+  const drain = { by: 'ada', reason: 'fan', sinceMs: 1 };
+  const reason = { code: 'declared-lost', message: 'gone' };
+  world.tell({ kind: 'node.drained', node: nodeId('q'), name: 'q', drain });
+  world.tell({ kind: 'node.undrained', node: nodeId('q'), name: 'q', by: 'ada' });
+  world.tell({ kind: 'node.lost', node: nodeId('q'), name: 'q', reason });
+  world.tell({ kind: 'node.removed', node: nodeId('q'), name: 'q', by: 'ada' });
+  expect(world.engine.rows().nodes).toEqual(nodes);
+});
+
 describe('events that contradict the state', () => {
   function planned(): World {
     const world = new World(loadEngine, a);

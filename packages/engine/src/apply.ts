@@ -170,12 +170,21 @@ function applyPlanned(state: State, body: Extract<EventBody, { kind: 'run.planne
   jobs.notBeforeMs[job] = 0;
 }
 
+/** What is done to a machine that has enrolled and never spoken: it joins with whatever came of that. */
+const byOperator: ReadonlySet<string> = new Set([
+  'node.drained',
+  'node.undrained',
+  'node.lost',
+  'node.removed',
+]);
+
 function applyNode(state: State, body: NodeBody): void {
   // Only its consequence concerns the engine, and that is a drain.
   if (body.kind === 'node.struck') return;
   const fleet = state.fleets.live;
-  state.projects.addNode(factsOfNode(fleet, body.node), -1);
   const known = fleet.slots.get(body.node);
+  if (known === undefined && byOperator.has(body.kind)) return;
+  state.projects.addNode(factsOfNode(fleet, body.node), -1);
   const { reclassed } = fleet;
   if (known !== undefined) state.freed.add(fleet.classOf[known]!);
   const holdsRuns = known !== undefined && state.table.first(known) >= 0;

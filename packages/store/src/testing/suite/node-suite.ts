@@ -73,6 +73,31 @@ export function nodeSuite(harness: Harness): void {
     expect(await ask()).toMatchObject({ outcome: 'committed', value: { node: node.node } });
   });
 
+  test('a machine that has enrolled and never spoken is drained already when it joins', async () => {
+    const store = await harness.store();
+    const expiresMs = (await store.nowMs()) + 60_000;
+    await store.createEnrolment({
+      id: 'e',
+      hash: 'h',
+      cluster: 'main',
+      pool: 'gpu',
+      by: 'ada',
+      uses: 1,
+      expiresMs,
+    });
+    const enrolled = await store.enrol({ hash: 'h', node: newId.node(), name: 'n1', publicKey: 'k' });
+    if (enrolled.outcome !== 'committed') throw new Error('not enrolled');
+    const { node } = enrolled.value;
+    expect(await store.drain(node, { by: 'ada', reason: 'fan' }, 'ada')).toMatchObject({
+      outcome: 'committed',
+    });
+    expect((await store.loadEngine()).nodes).toEqual([]);
+    await sayHello(store, node);
+    const joined = (await store.eventsSince(0, 10)).at(-1);
+    expect(joined?.body).toMatchObject({ kind: 'node.joined', drain: { by: 'ada', reason: 'fan' } });
+    expect((await store.loadEngine()).nodes).toMatchObject([{ drain: { reason: 'fan' } }]);
+  });
+
   test('a node joins once, changes when its inventory does, and returns when it was silent', async () => {
     const store = await harness.store();
     const { node, name } = await joinNode(store);
