@@ -86,12 +86,15 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
         placements: status.placements + applied,
         lastCycleMs: world.clock.monotonicMs() - startedMs,
       };
+    // Another server leads, or this one with a newer epoch by now, which an old one's refusal says nothing about.
+    const { committed } = report;
+    if (committed?.outcome === 'refused' && committed.refusal === 'stale-epoch' && epoch === leading)
+      epoch = null;
     return afterCycle(report, applied + (value?.claimed.length ?? 0) + (value?.released.length ?? 0));
   }
 
   async function afterCycle({ plan, committed }: CycleReport, applied: number): Promise<number> {
-    // Another server leads, or the policy moved; the leader loop and the log will say which.
-    if (committed?.outcome === 'refused' && committed.refusal === 'stale-epoch') epoch = null;
+    // When it is refused, the leader loop or the log will say why.
     const untilDueMs = plan.wakeAtMs === null ? sweepMs : Math.max(0, plan.wakeAtMs - plan.nowMs);
     if (plan.units.length === 0 || committed?.outcome === 'refused') return Math.min(sweepMs, untilDueMs);
     // What was committed is in the log now, whether or not we heard the answer: look before sleeping.
