@@ -7,8 +7,7 @@ import { measure } from './metrics/measures.ts';
 import { asked, exact } from './policies/beliefs.ts';
 import { easy, easyShortest } from './policies/easy.ts';
 import { inOrder } from './policies/in-order.ts';
-import { CountedRoom } from './replay/counted-room.ts';
-import { NodeRoom } from './replay/node-room.ts';
+import { fleetOf } from './replay/fleet.ts';
 import { type Policy, replay } from './replay/replay.ts';
 import { readTrace } from './traces/read-trace.ts';
 import type { Trace } from './traces/trace.ts';
@@ -28,7 +27,7 @@ describe.skipIf(!existsSync(kthFile))('KTH-SP2 on 100 nodes', () => {
     ['EASY on exact run times', easy(exact), 6380, 72.3],
     ['EASY, shortest first, on exact run times', easyShortest(exact), 5475, 50.6],
   ])('%s waits and slows down as in the literature', (_name, policy, waitS, slowdown) => {
-    const figures = measure(replay(trace, new CountedRoom(100), policy));
+    const figures = measure(replay(trace, fleetOf(100, 1), policy));
     expect(figures.jobs).toBe(28_467);
     expect(Math.round(figures.avgWaitS)).toBe(waitS);
     expect(figures.boundedSlowdown).toBeCloseTo(slowdown, 1);
@@ -48,7 +47,7 @@ describe.skipIf(!existsSync(phillyFile))('Philly on one pool of 8-GPU nodes', ()
     [768, 'ssf', 608],
   ])('%i GPUs, %s: the average queue is that of an independent simulator', (gpus, name, waitS) => {
     const policy = inOrder.find((row) => row.name === name)!;
-    const figures = measure(replay(trace, new NodeRoom(gpus / 8, 8, trace.count), policy));
+    const figures = measure(replay(trace, fleetOf(gpus / 8, 8), policy));
     expect(figures.jobs).toBe(82_247);
     expect(Math.round(figures.avgWaitS)).toBe(waitS);
   });

@@ -1,11 +1,17 @@
 export { type Measures, measure } from './metrics/measures.ts';
-export type { Beliefs, BeliefsMaker } from './policies/beliefs.ts';
+export { asked, type Beliefs, type BeliefsMaker, exact } from './policies/beliefs.ts';
+export {
+  type Estimates,
+  type EstimatesMaker,
+  type JobTraits,
+  type Quantiles,
+  traitsOf,
+} from './policies/estimates.ts';
+export { type MusterOptions, muster } from './policies/muster/muster.ts';
 export { type Durations, durations, type PolicyRow, policyRows } from './policies/policies.ts';
 export { type Random, seeded } from './random.ts';
-export { CountedRoom } from './replay/counted-room.ts';
-export { NodeRoom } from './replay/node-room.ts';
+export { devicesOf, type Fleet, fleetOf, type Pool } from './replay/fleet.ts';
 export { type Played, type Player, type Policy, replay } from './replay/replay.ts';
-export type { Room } from './replay/room.ts';
 export { type Costs, type Stage, usualCosts } from './replay/stage.ts';
 export { formats } from './traces/formats.ts';
 export { readTrace, type TraceRead } from './traces/read-trace.ts';

@@ -1,6 +1,5 @@
 // What a policy believes of run times. It is asked once, when a job comes to be considered or started, and told of every end;
 // it never sees the future unless it is the oracle.
-import type { Stage } from '../replay/stage.ts';
 import type { Trace } from '../traces/trace.ts';
 
 export interface Beliefs {
@@ -12,7 +11,7 @@ export interface Beliefs {
   readonly ended: (job: number) => void;
 }
 
-export type BeliefsMaker = (stage: Stage) => Beliefs;
+export type BeliefsMaker = (trace: Trace) => Beliefs;
 
 /** For a job whose user said nothing: what Muster's default tier assumes. */
 export const assumedMs = 24 * 3_600_000;
@@ -20,14 +19,14 @@ export const assumedMs = 24 * 3_600_000;
 /** It should be over, so it is expected to end at any moment. */
 const endsNow = (_job: number, ranMs: number): number => ranMs;
 
-export const asked: BeliefsMaker = ({ trace }) => ({
+export const asked: BeliefsMaker = (trace) => ({
   name: 'asked',
   runMs: (job) => askedMs(trace, job),
   outlived: endsNow,
   ended: () => {},
 });
 
-export const exact: BeliefsMaker = ({ trace }) => ({
+export const exact: BeliefsMaker = (trace) => ({
   name: 'exact',
   runMs: (job) => trace.runMs[job]!,
   outlived: endsNow,
@@ -42,7 +41,7 @@ export function askedMs(trace: Trace, job: number): number {
  * Tsafrir, Etsion and Feitelson (EASY++): the mean of the user's last two run times, at most what was asked; before there are two, what
  * was asked. A belief that was outlived grows by their ladder of steps, at most to what was asked.
  */
-export const lastTwo: BeliefsMaker = ({ trace }) => {
+export const lastTwo: BeliefsMaker = (trace) => {
   const newest = new Float64Array(trace.names.users.length);
   const older = new Float64Array(trace.names.users.length);
   const believed = (job: number): number => {

@@ -4,7 +4,7 @@
 // Two limits, both stated where it is reported. Only the first `depth` of the line have a reservation; who is behind them starts where that
 // delays none of theirs. And reservations count devices: on nodes of several devices a start may wait beyond its reservation until the
 // devices also lie together.
-import type { Player, Policy } from '../replay/replay.ts';
+import { onRoom, type Player, type Policy } from '../replay/replay.ts';
 import type { Stage } from '../replay/stage.ts';
 import type { Beliefs, BeliefsMaker } from './beliefs.ts';
 import { Profile } from './profile.ts';
@@ -17,7 +17,7 @@ export function conservative(believe: BeliefsMaker, depth = defaultDepth): Polic
   return {
     name: 'conservative',
     about: `conservative backfill: the first ${depth} in line have reservations`,
-    enter: (stage) => new Conservative(stage, believe(stage), depth),
+    enter: onRoom((stage) => new Conservative(stage, believe(stage.trace), depth)),
   };
 }
 

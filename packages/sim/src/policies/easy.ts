@@ -6,7 +6,7 @@
 //
 // As room only shrinks while others pass, somebody who was passed over once is not asked again before the next moment: so the
 // first of each line of equal size that may pass stands for all of its line.
-import type { Player, Policy } from '../replay/replay.ts';
+import { onRoom, type Player, type Policy } from '../replay/replay.ts';
 import type { Shadow } from '../replay/room.ts';
 import type { Stage } from '../replay/stage.ts';
 import type { Beliefs, BeliefsMaker } from './beliefs.ts';
@@ -18,7 +18,7 @@ export function easy(believe: BeliefsMaker): Policy {
   return {
     name: 'easy',
     about: 'EASY backfill: the first in line has a reservation, others pass in order of arrival',
-    enter: (stage) => new Easy(stage, believe(stage), false),
+    enter: onRoom((stage) => new Easy(stage, believe(stage.trace), false)),
   };
 }
 
@@ -26,7 +26,7 @@ export function easyShortest(believe: BeliefsMaker): Policy {
   return {
     name: 'easy-sjbf',
     about: 'EASY backfill in which the shortest pass first (EASY++ when run times are learned)',
-    enter: (stage) => new Easy(stage, believe(stage), true),
+    enter: onRoom((stage) => new Easy(stage, believe(stage.trace), true)),
   };
 }
 

@@ -1,7 +1,7 @@
 // Policies that serve the waiting in one order and stop nobody: first come first served, and the oracles that know run times.
 // The strict ones wait for the first in line; the others serve whoever fits.
 import { KeyedHeap } from '../replay/keyed-heap.ts';
-import type { Player, Policy } from '../replay/replay.ts';
+import { onRoom, type Player, type Policy } from '../replay/replay.ts';
 import type { Stage } from '../replay/stage.ts';
 import type { Trace } from '../traces/trace.ts';
 import { SizedQueues } from './sized-queues.ts';
@@ -21,7 +21,7 @@ export const inOrder: readonly Policy[] = [
 ];
 
 function policy(name: string, about: string, play: (stage: Stage, key: Key) => Player, key: Key): Policy {
-  return { name, about, enter: (stage) => play(stage, key) };
+  return { name, about, enter: onRoom((stage) => play(stage, key)) };
 }
 
 function strict(stage: Stage, key: Key): Player {

@@ -2,7 +2,7 @@
 // first, later in the second. The first goes before the second and stops its runs; inside a queue it is first come first served among
 // those that fit. It knows nothing of run times.
 import { KeyedHeap } from '../replay/keyed-heap.ts';
-import type { Player, Policy } from '../replay/replay.ts';
+import { onRoom, type Player, type Policy } from '../replay/replay.ts';
 import type { Stage } from '../replay/stage.ts';
 import { RunningByEnd } from './running-by-end.ts';
 import { SizedQueues } from './sized-queues.ts';
@@ -14,7 +14,7 @@ const thresholdMs = 3_250_000;
 export const las: Policy = {
   name: 'las',
   about: 'least attained service in two queues (Tiresias), stopping runs of the second for the first',
-  enter: (stage) => new LeastAttained(stage),
+  enter: onRoom((stage) => new LeastAttained(stage)),
 };
 
 class LeastAttained implements Player {

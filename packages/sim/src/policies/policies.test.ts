@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CountedRoom } from '../replay/counted-room.ts';
-import { NodeRoom } from '../replay/node-room.ts';
+import { fleetOf } from '../replay/fleet.ts';
 import { replay } from '../replay/replay.ts';
 import { naiveEasyStarts } from '../testing/naive-easy.ts';
 import { ends, type Line, starts, traceOf } from '../testing/worlds.ts';
@@ -13,7 +12,7 @@ import { policyRows } from './policies.ts';
 const policy = (name: string, which: 'asked' | 'exact' | 'learned' = 'asked') =>
   policyRows.find((row) => row.name === name)!.make(which);
 const startsOf = (name: string, devices: number, ...lines: readonly Line[]) =>
-  starts(replay(traceOf(...lines), new CountedRoom(devices), policy(name)));
+  starts(replay(traceOf(...lines), fleetOf(devices, 1), policy(name)));
 
 describe('in order, without stopping anybody', () => {
   // Four devices; the second job needs all of them, so it waits for the first, and the third could pass.
@@ -95,7 +94,7 @@ describe('EASY backfill', () => {
         fc.property(fc.array(line, { minLength: 1, maxLength: 40 }), (lines) => {
           const trace = traceOf(...lines);
           const make = shortestFirst ? easyShortest : easy;
-          const fast = replay(trace, new CountedRoom(6), make(asked)).firstStartMs;
+          const fast = replay(trace, fleetOf(6, 1), make(asked)).firstStartMs;
           expect([...fast]).toEqual(naiveEasyStarts(trace, 6, shortestFirst));
         }),
         { numRuns: 300, seed: 5 },
@@ -111,8 +110,7 @@ describe('EASY backfill', () => {
       { at: 1, run: 5, size: 4 },
       { at: 2, run: 100, size: 1 },
     );
-    const room = new NodeRoom(2, 4, trace.count);
-    const played = replay(trace, room, easy(exact));
+    const played = replay(trace, fleetOf(2, 4), easy(exact));
     expect(starts(played)).toEqual([0, 0, 10, 2]);
   });
 });
@@ -146,11 +144,11 @@ describe('conservative backfill', () => {
     fc.assert(
       fc.property(fc.array(line, { minLength: 1, maxLength: 25 }), (lines) => {
         const trace = traceOf(...lines);
-        const whole = replay(trace, new CountedRoom(6), conservative(exact));
+        const whole = replay(trace, fleetOf(6, 1), conservative(exact));
         for (let count = 1; count < trace.count; count++) {
           const until = trace.submitMs[count - 1]!;
           if (trace.submitMs[count] === until) continue;
-          const part = replay(cut(trace, count), new CountedRoom(6), conservative(exact));
+          const part = replay(cut(trace, count), fleetOf(6, 1), conservative(exact));
           for (let job = 0; job < count; job++)
             expect(whole.firstStartMs[job]!).toBeLessThanOrEqual(part.firstStartMs[job]!);
         }
@@ -172,7 +170,7 @@ function cut(trace: ReturnType<typeof traceOf>, count: number): ReturnType<typeo
 describe('stopping runs', () => {
   test('the one with less left takes the room of the one with more, who loses work since its checkpoint and restarts', () => {
     const trace = traceOf({ at: 0, run: 3000, size: 4 }, { at: 1000, run: 100, size: 4 });
-    const played = replay(trace, new CountedRoom(4), policy('srtf'));
+    const played = replay(trace, fleetOf(4, 1), policy('srtf'));
     // Stopped after 1000 s: 600 are saved, 400 lost. Back at 1100, 60 s of restart, then 2400 of work.
     expect(ends(played)).toEqual([1100 + 60 + 2400, 1100]);
     expect(played.lostMs[0]).toBe((400 + 60) * 1000);
@@ -183,7 +181,7 @@ describe('stopping runs', () => {
   test('what costs nothing loses nothing', () => {
     const trace = traceOf({ at: 0, run: 3000, size: 4 }, { at: 1000, run: 100, size: 4 });
     const free = { restartMs: 0, checkpointMs: 0 };
-    const played = replay(trace, new CountedRoom(4), policy('srtf'), { costs: free });
+    const played = replay(trace, fleetOf(4, 1), policy('srtf'), { costs: free });
     expect(ends(played)).toEqual([3100, 1100]);
     expect(played.lostMs[0]).toBe(0);
   });
@@ -195,7 +193,7 @@ describe('stopping runs', () => {
       { at: 0, run: 3000, size: 1 },
       { at: 10, run: 1000, size: 2 },
     );
-    const played = replay(trace, new CountedRoom(4), policy('srtf'));
+    const played = replay(trace, fleetOf(4, 1), policy('srtf'));
     expect([...played.preemptions]).toEqual([0, 1, 0, 0]);
     expect(starts(played)[3]).toBe(10);
   });
@@ -206,7 +204,7 @@ describe('stopping runs', () => {
       { at: 100, run: 10, size: 1 },
       { at: 4000, run: 10, size: 1 },
     );
-    const played = replay(trace, new CountedRoom(1), policy('las'));
+    const played = replay(trace, fleetOf(1, 1), policy('las'));
     // Job 0 is old after 3,250 s. Job 1 then takes its room; job 2 does so at once.
     expect(starts(played)).toEqual([0, 3250, 4000]);
     expect([...played.preemptions]).toEqual([2, 0, 0]);
@@ -225,9 +223,7 @@ test.each(policyRows.map(({ name }) => name))(
     fc.assert(
       fc.property(fc.array(anyLine, { minLength: 1, maxLength: 30 }), fc.boolean(), (lines, counted) => {
         const trace = traceOf(...lines);
-        const room = counted ? new CountedRoom(8) : new NodeRoom(2, 4, trace.count);
-        const played = replay(trace, room, policy(name, 'learned'));
-        expect(room.free).toBe(8);
+        const played = replay(trace, counted ? fleetOf(8, 1) : fleetOf(2, 4), policy(name, 'learned'));
         expect(mostHeld(played)).toBeLessThanOrEqual(8);
         for (let job = 0; job < trace.count; job++) {
           if (trace.size[job]! > 8) expect(played.impossible).toContain(job);

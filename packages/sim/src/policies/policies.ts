@@ -5,6 +5,7 @@ import { conservative } from './conservative.ts';
 import { easy, easyShortest } from './easy.ts';
 import { inOrder } from './in-order.ts';
 import { las } from './las.ts';
+import { muster } from './muster/muster.ts';
 import { srtf } from './srtf.ts';
 
 /** Where a policy's beliefs of run times come from. */
@@ -28,6 +29,9 @@ export const policyRows: readonly PolicyRow[] = [
   believing(easyShortest),
   believing((beliefs) => conservative(beliefs)),
   fixed(las),
+  believing((believe) =>
+    muster({ name: 'muster', about: "Muster's engine with its default policy", believe }),
+  ),
 ];
 
 function fixed(policy: Policy): PolicyRow {

@@ -1,6 +1,6 @@
 // Shortest remaining time first, an oracle that stops runs: whoever waits with the least left to do takes the room of those with
 // more left, the longest first. Those behind fill what is free. A stop costs what the stage says it costs; the oracle does not look at that.
-import type { Player, Policy } from '../replay/replay.ts';
+import { onRoom, type Player, type Policy } from '../replay/replay.ts';
 import type { Stage } from '../replay/stage.ts';
 import { RunningByEnd } from './running-by-end.ts';
 import { SizedQueues } from './sized-queues.ts';
@@ -9,7 +9,7 @@ import { victimsFor } from './victims.ts';
 export const srtf: Policy = {
   name: 'srtf',
   about: 'oracle: shortest remaining time first, stopping those with more left',
-  enter: (stage) => new Srtf(stage),
+  enter: onRoom((stage) => new Srtf(stage)),
 };
 
 class Srtf implements Player {

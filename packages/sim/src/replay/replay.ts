@@ -1,7 +1,8 @@
 // Plays a trace under a policy on a virtual clock. One moment after the other: first what ends then, then who comes then, then
 // the policy is asked once. Nothing here knows how a policy chooses.
 import type { Trace } from '../traces/trace.ts';
-import type { Room } from './room.ts';
+import { type Fleet, roomOf } from './fleet.ts';
+import type { Holding } from './room.ts';
 import { type Costs, Stage, usualCosts } from './stage.ts';
 import type { Stretches } from './stretches.ts';
 
@@ -18,7 +19,26 @@ export interface Player {
 export interface Policy {
   readonly name: string;
   readonly about: string;
-  readonly enter: (stage: Stage) => Player;
+  readonly enter: (setting: Setting) => Entrance;
+}
+
+export interface Setting {
+  readonly trace: Trace;
+  readonly fleet: Fleet;
+  readonly costs: Costs;
+}
+
+export interface Entrance {
+  readonly stage: Stage<Holding>;
+  readonly player: Player;
+}
+
+/** How a policy enters that looks for places itself. */
+export function onRoom(play: (stage: Stage) => Player): Policy['enter'] {
+  return ({ trace, fleet, costs }) => {
+    const stage = new Stage(trace, roomOf(fleet, trace.count), costs);
+    return { stage, player: play(stage) };
+  };
 }
 
 /** What came of it. Times of a job that could never start are -1. */
@@ -46,9 +66,9 @@ export interface ReplayOptions {
 
 const progressEvery = 4096;
 
-export function replay(trace: Trace, room: Room, policy: Policy, options: ReplayOptions = {}): Played {
-  const stage = new Stage(trace, room, options.costs ?? usualCosts);
-  const player = policy.enter(stage);
+export function replay(trace: Trace, fleet: Fleet, policy: Policy, options: ReplayOptions = {}): Played {
+  const { stage, player } = policy.enter({ trace, fleet, costs: options.costs ?? usualCosts });
+  const { room } = stage;
   const impossible: number[] = [];
   let scatteredMs = 0;
   let freeMs = 0;

@@ -4,17 +4,22 @@
 // A *shadow* is the same machine at a later moment: a policy gives it the devices of runs that will have ended by then and takes
 // those of the jobs it plans. It knows where the runs are, but what is taken from it is nobody's.
 
-export interface Room {
+/** What the stage needs of a machine: who holds what. */
+export interface Holding {
   readonly devices: number;
   readonly free: number;
   /** Free devices on nodes that are partly in use. */
   readonly scattered: number;
-  /** Whether a job of this size has a place now. */
-  fits(size: number): boolean;
-  /** Whether it has one when nothing runs. */
+  /** Whether a job of this size has a place when nothing runs. */
   everFits(size: number): boolean;
   take(job: number, size: number): void;
   give(job: number, size: number): void;
+}
+
+/** What a policy needs that looks for places itself. */
+export interface Room extends Holding {
+  /** Whether a job of this size has a place now. */
+  fits(size: number): boolean;
   shadow(): Shadow;
   /** Whether it has a place now that is also free in the shadow. */
   fitsBeside(size: number, shadow: Shadow): boolean;

@@ -5,7 +5,7 @@
 // `restartMs` before it works.
 import type { Trace } from '../traces/trace.ts';
 import { KeyedHeap } from './keyed-heap.ts';
-import type { Room } from './room.ts';
+import type { Holding, Room, Shadow } from './room.ts';
 import { Stretches } from './stretches.ts';
 
 export interface Costs {
@@ -19,9 +19,9 @@ export const usualCosts: Costs = { restartMs: 60_000, checkpointMs: 600_000 };
 
 const idle = -1;
 
-export class Stage {
+export class Stage<R extends Holding = Room> {
   readonly trace: Trace;
-  readonly room: Room;
+  readonly room: R;
   readonly costs: Costs;
   readonly stretches: Stretches;
   nowMs = 0;
@@ -40,7 +40,7 @@ export class Stage {
   readonly #ends = new KeyedHeap();
   #wakeMs = Number.POSITIVE_INFINITY;
 
-  constructor(trace: Trace, room: Room, costs: Costs) {
+  constructor(trace: Trace, room: R, costs: Costs) {
     this.trace = trace;
     this.room = room;
     this.costs = costs;
@@ -64,7 +64,7 @@ export class Stage {
   }
 
   /** Starts it where it also leaves the shadow whole. */
-  startBeside(job: number, shadow: Parameters<Room['takeBeside']>[2]): void {
+  startBeside(this: Stage<Room>, job: number, shadow: Shadow): void {
     this.room.takeBeside(job, this.trace.size[job]!, shadow);
     this.#begin(job);
   }

@@ -1,0 +1,223 @@
+// Muster's own policy: the production engine, fed with the events that a store would log of this fleet. What it plans is
+// committed whole and comes back as events; victims end at once, wait again, and lose what the stage says. Asked until it has nothing more to do
+// at this moment, because in production every commit wakes the next cycle.
+import { type Engine, loadEngine } from '@muster/engine';
+import {
+  defaultPolicy,
+  type EventBody,
+  freshPast,
+  type JobId,
+  type Policy as MusterPolicy,
+  type PlanUnit,
+  type PreemptUnit,
+  preemptedResult,
+  preemptionsKept,
+  type RunId,
+  type StartUnit,
+} from '@muster/model';
+import { type Fleet, isCounted } from '../../replay/fleet.ts';
+import type { Player, Policy } from '../../replay/replay.ts';
+import { Stage } from '../../replay/stage.ts';
+import { assumedMs, type Beliefs, type BeliefsMaker } from '../beliefs.ts';
+import { Demands } from './demands.ts';
+import { EngineHolding } from './engine-holding.ts';
+import { nodesOf } from './virtual-nodes.ts';
+
+export interface MusterOptions {
+  readonly name: string;
+  readonly about: string;
+  readonly policy?: MusterPolicy;
+  /** What the engine is told of run times: the duration that each job is submitted with. */
+  readonly believe: BeliefsMaker;
+}
+
+export function muster(options: MusterOptions): Policy {
+  const { name, about } = options;
+  return {
+    name,
+    about,
+    enter: ({ trace, fleet, costs }) => {
+      const stage = new Stage(trace, new EngineHolding(fleet), costs);
+      return { stage, player: new MusterPlayer(stage, fleet, options) };
+    },
+  };
+}
+
+/** The engine's clock does not begin at zero, where times of nothing lie. */
+const epochMs = 1_000_000_000;
+const succeeded = { outcome: 'succeeded' } as const;
+/** The engine settles long before; more is a plan that undoes itself. */
+const cyclesMax = 1000;
+
+class MusterPlayer implements Player {
+  readonly #stage: Stage<EngineHolding>;
+  readonly #engine: Engine;
+  readonly #policy: MusterPolicy;
+  readonly #beliefs: Beliefs;
+  readonly #demands: Demands;
+  readonly #numbers = new Map<JobId, number>();
+  readonly #ids: JobId[];
+  readonly #version: Int32Array;
+  readonly #runs: (RunId | null)[];
+  #waiting = 0;
+  readonly #preempted = new Map<number, { readonly atMs: number; readonly by: JobId }[]>();
+
+  constructor(stage: Stage<EngineHolding>, fleet: Fleet, options: MusterOptions) {
+    const { trace } = stage;
+    this.#stage = stage;
+    this.#policy = options.policy ?? defaultPolicy;
+    this.#beliefs = options.believe(trace);
+    // A gang is of nodes of one size, and the largest makes the fewest tasks.
+    const perNode = Math.max(...fleet.pools.map(({ devicesPerNode }) => devicesPerNode));
+    this.#demands = new Demands(trace, isCounted(fleet) ? null : perNode);
+    this.#ids = Array.from({ length: trace.count });
+    this.#version = new Int32Array(trace.count);
+    this.#runs = Array.from({ length: trace.count }, () => null);
+    this.#engine = loadEngine({
+      sequence: 0,
+      policyVersion: 1,
+      policy: this.#policy,
+      nodes: nodesOf(fleet),
+      arrays: [],
+      jobs: [],
+      runs: [],
+      usage: [],
+    });
+  }
+
+  get #nowMs(): number {
+    return epochMs + this.#stage.nowMs;
+  }
+
+  #tell(body: EventBody): void {
+    this.#engine.apply({ sequence: this.#engine.sequence + 1, atMs: this.#nowMs, body });
+  }
+
+  readonly submitted = (job: number): void => {
+    const { trace } = this.#stage;
+    const { names } = trace;
+    const id = `job_${String(job).padStart(18, '0')}` as JobId;
+    this.#ids[job] = id;
+    this.#numbers.set(id, job);
+    this.#version[job] = 1;
+    this.#waiting++;
+    const user = names.users[trace.user[job]!]!;
+    this.#tell({
+      kind: 'job.submitted',
+      job: id,
+      version: 1,
+      name: names.programs[trace.program[job]!]!,
+      project: names.projects[trace.project[job]!]!,
+      tier: this.#policy.defaultTier,
+      priority: 0,
+      user,
+      durationMs: this.#durationMs(job),
+      deadlineMs: null,
+      demand: this.#demands.of(job),
+      submittedMs: this.#nowMs,
+      by: user,
+      held: false,
+    });
+  };
+
+  /** Nobody knows: then the engine assumes what the tier says, and jobs that ask alike share an entry. */
+  #durationMs(job: number): number | null {
+    const believedMs = this.#beliefs.runMs(job);
+    return believedMs === assumedMs ? null : Math.max(1, Math.round(believedMs));
+  }
+
+  readonly ended = (job: number): void => {
+    const id = this.#ids[job]!;
+    this.#beliefs.ended(job);
+    this.#tell({
+      kind: 'run.ended',
+      run: this.#runs[job]!,
+      job: id,
+      result: succeeded,
+      endedMs: this.#nowMs,
+    });
+    this.#tell({ kind: 'job.ended', job: id, version: ++this.#version[job]!, result: succeeded });
+    this.#numbers.delete(id);
+    this.#runs[job] = null;
+  };
+
+  readonly decide = (): void => {
+    for (let cycle = 0; cycle < cyclesMax; cycle++) {
+      // With nobody waiting there is nothing to decide.
+      if (this.#waiting === 0) return;
+      const plan = this.#engine.decide(this.#nowMs);
+      for (const unit of plan.units) this.#commit(unit);
+      if (plan.units.length > 0) continue;
+      if (plan.wakeAtMs !== null)
+        this.#stage.wakeAt(Math.max(plan.wakeAtMs - epochMs, this.#stage.nowMs + 1));
+      return;
+    }
+    throw new Error(`the engine still changed its mind after ${cyclesMax} cycles at ${this.#stage.nowMs} ms`);
+  };
+
+  #commit(unit: PlanUnit): void {
+    if (unit.kind === 'start') this.#start(unit);
+    else if (unit.kind === 'preempt') this.#preempt(unit);
+    else {
+      const version = this.#next(unit.job);
+      this.#tell({ kind: 'job.unclaimed', job: unit.job, version, reason: unit.reason });
+    }
+  }
+
+  #start(unit: StartUnit): void {
+    const { run, job, attempt, exclusive, tasks, port, uses } = unit;
+    const places = { exclusive, tasks, port, uses };
+    const version = this.#next(job);
+    this.#tell({
+      kind: 'run.planned',
+      version,
+      epoch: 1,
+      plannedMs: this.#nowMs,
+      run,
+      job,
+      attempt,
+      ...places,
+    });
+    this.#tell({ kind: 'run.running', version: this.#next(job), run, job, startedMs: this.#nowMs });
+    const number = this.#numbers.get(job)!;
+    this.#runs[number] = run;
+    this.#waiting--;
+    this.#stage.room.place(number, tasks);
+    this.#stage.start(number);
+  }
+
+  #preempt({ job, run, attempt: _, claim }: PreemptUnit): void {
+    const reason = { code: 'preempted', message: '' };
+    for (const victim of claim.victims)
+      this.#tell({ kind: 'run.stopping', run: victim.run, job: victim.job, reason, preemptor: job });
+    this.#tell({ kind: 'job.claimed', job, version: this.#next(job), run, claim });
+    for (const victim of claim.victims) this.#requeue(victim.job, victim.run, job);
+  }
+
+  #requeue(job: JobId, run: RunId, by: JobId): void {
+    const number = this.#numbers.get(job)!;
+    const because = preemptedResult('');
+    this.#stage.stop(number);
+    this.#runs[number] = null;
+    this.#waiting++;
+    const before = this.#preempted.get(number) ?? [];
+    const preempted = [...before, { atMs: this.#nowMs, by }].slice(-preemptionsKept);
+    this.#preempted.set(number, preempted);
+    this.#tell({ kind: 'run.ended', run, job, result: because, endedMs: this.#nowMs });
+    this.#tell({
+      kind: 'job.requeued',
+      job,
+      version: this.#next(job),
+      because,
+      ...freshPast,
+      preempted,
+      attempt: this.#stage.preemptions[number]! + 1,
+      sinceMs: this.#nowMs,
+      notBeforeMs: 0,
+    });
+  }
+
+  #next(job: JobId): number {
+    return ++this.#version[this.#numbers.get(job)!]!;
+  }
+}
