@@ -38,6 +38,9 @@ async function lookUp(name: string): Promise<TaskUser> {
   if (!/^\d+$/.test(uid ?? '') || !/^\d+$/.test(gid ?? ''))
     throw new OperationalError('not-found', `this node has no local user "${name}" to run tasks as`);
   const user = { name, uid: Number(uid), gid: Number(gid) };
+  // Root reads the agent's key, and everybody's files.
+  if (user.uid === 0)
+    throw new OperationalError('invalid-field', `tasks do not run as root, and "${name}" is root here`);
   return { ...user, home: ownDirectory(home, user.uid), shell: shell || '/bin/sh' };
 }
 

@@ -235,8 +235,8 @@ describe.runIf(isRoot)('an agent of root', () => {
     expect(server.all('hello')[0]).toMatchObject({ isolation: false });
   });
 
-  it('maps a submitter to his local user, and refuses one that does not exist', async () => {
-    const server = await connected({ userMap: { ada: 'daemon', bob: 'nobody-at-all' } });
+  it('maps a submitter to his local user, and refuses root and one that does not exist', async () => {
+    const server = await connected({ userMap: { ada: 'daemon', bob: 'nobody-at-all', eve: 'root' } });
     const start = startOf(['id', '-un']);
     await server.start(start);
     await server.ended(start.run);
@@ -245,6 +245,10 @@ describe.runIf(isRoot)('an agent of root', () => {
     expect(await server.start(startOf(['id'], { user: 'bob' }))).toMatchObject({
       outcome: 'refused',
       detail: expect.stringContaining('nobody-at-all'),
+    });
+    expect(await server.start(startOf(['id'], { user: 'eve' }))).toMatchObject({
+      outcome: 'refused',
+      detail: 'tasks do not run as root, and "root" is root here',
     });
   });
 
