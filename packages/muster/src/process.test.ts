@@ -1,12 +1,13 @@
 // The program as a process: what only a real one can show.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { FakeServer } from '@muster/client/testing';
+import { keepsDatabase } from '@muster/store';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 const launcher = join(import.meta.dirname, '..', 'bin', 'muster.js');
@@ -86,6 +87,18 @@ test.each([
 ])('%j is refused before anything starts', async (args, message) => {
   const { stderr, ended } = start(...args);
   expect(await stderr).toBe(`muster: ${message}\n`);
+  expect(await ended).toEqual([2, null]);
+});
+
+test.runIf(process.getuid?.() === 0)('up lets no task run as the user that keeps its database', async () => {
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':')[0] ?? '');
+  const user = users.find((name) => name !== '' && keepsDatabase(name));
+  const { stderr, ended } = start('up', '--task-user', user ?? '');
+  expect(await stderr).toBe(
+    `muster: --task-user ${user}: the embedded PostgreSQL runs as this user, and jobs could change its data; name another\n`,
+  );
   expect(await ended).toEqual([2, null]);
 });
 

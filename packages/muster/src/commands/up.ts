@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { type Cli, loadProfiles, measured, rememberProfile, usage } from '@muster/cli';
 import type { MusterClient } from '@muster/client';
 import type { JobView, NodeView } from '@muster/model';
+import { keepsDatabase } from '@muster/store';
 import { defaultDir } from '../directories.ts';
 import { portTrouble } from '../free-port.ts';
 import { type LocalSystem, startLocalSystem } from '../local-system.ts';
@@ -90,10 +91,18 @@ function checked(cli: Cli, flags: UpFlags) {
       count: whole('--agents', flags.agents, 1, 100),
       machine: machineOf(flags),
       ports: portsOf(flags.ports),
-      taskUser: flags.taskUser,
+      taskUser: taskUser(flags.taskUser, cli.terminal.env.DATABASE_URL),
     },
     stopJobs: flags.stopJobs ?? false,
   };
+}
+
+/** Jobs that run as the account of the embedded database could change it. */
+function taskUser(user: string | undefined, databaseUrl: string | undefined): string | undefined {
+  if (user === undefined || databaseUrl || !keepsDatabase(user)) return user;
+  throw usage(
+    `--task-user ${user}: the embedded PostgreSQL runs as this user, and jobs could change its data; name another`,
+  );
 }
 
 function say(cli: Cli, name: string, text: string): void {

@@ -1,11 +1,13 @@
-// PostgreSQL refuses to run as root. Under root it runs as an unprivileged account, `muster` where that exists, else
-// `nobody`, to which the data directory then belongs; anybody else runs it as themselves.
+// PostgreSQL refuses to run as root. Under root it runs as an unprivileged account, to which the data directory then
+// belongs; anybody else runs it as themselves.
 import {
   chmodSync,
   chownSync,
   cpSync,
   existsSync,
+  lchownSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -19,20 +21,32 @@ export interface Account {
   readonly gid: number;
 }
 
+/** The first that exists. Never `nobody`: tasks run as that one, and could read and change every row of the database. */
+const names = ['muster', 'postgres', 'daemon', 'bin'];
+
 /** Null: run as whoever we are. */
 export function serverAccount(): Account | null {
   if (process.getuid?.() !== 0) return null;
-  const rows = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'));
-  for (const name of ['muster', 'nobody']) {
-    const row = rows.find((fields) => fields[0] === name);
-    if (row) return { uid: Number(row[2]), gid: Number(row[3]) };
+  for (const name of names) {
+    const account = accountOf(name);
+    if (account) return account;
   }
   throw new OperationalError(
     'unavailable',
-    'PostgreSQL cannot run as root and there is neither an account "muster" nor "nobody"; create one, or set DATABASE_URL',
+    `PostgreSQL cannot run as root and there is no account "${names.join('", "')}"; create one of them, or set DATABASE_URL`,
   );
+}
+
+/** Whether what this local user runs could reach an embedded server of this machine. */
+export function keepsDatabase(user: string): boolean {
+  const account = serverAccount();
+  return account !== null && accountOf(user)?.uid === account.uid;
+}
+
+function accountOf(name: string): Account | null {
+  const lines = readFileSync('/etc/passwd', 'utf8').split('\n');
+  const row = lines.map((line) => line.split(':')).find((fields) => fields[0] === name);
+  return row ? { uid: Number(row[2]), gid: Number(row[3]) } : null;
 }
 
 /** Makes a directory that belongs to the account and that nobody else can enter. */
@@ -40,6 +54,15 @@ export function privateDirectory(path: string, account: Account | null): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   chmodSync(path, 0o700);
   if (account) chownSync(path, account.uid, account.gid);
+}
+
+/** Gives a whole directory to the account; one that was made under another account is of no use to PostgreSQL. */
+export function giveTo(path: string, account: Account | null): void {
+  if (!account || statSync(path).uid === account.uid) return;
+  for (const name of readdirSync(path, { recursive: true, encoding: 'utf8' }))
+    lchownSync(join(path, name), account.uid, account.gid);
+  // Last, so that one that was interrupted is begun again.
+  chownSync(path, account.uid, account.gid);
 }
 
 /** Refuses early, with the directory's name, what PostgreSQL would only answer with "permission denied". */

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationalError } from '@muster/model';
 import { startOf } from '../process-identity.ts';
-import { type Account, privateDirectory } from './account.ts';
+import { type Account, giveTo, privateDirectory } from './account.ts';
 
 export interface Cluster {
   /** Folder with bin/initdb and bin/postgres. */
@@ -112,6 +112,8 @@ export interface Started {
 }
 
 export async function start(cluster: Cluster): Promise<Started> {
+  privateDirectory(cluster.socket, cluster.account);
+  giveTo(cluster.data, cluster.account);
   const log = openSync(cluster.logFile, 'a', 0o600);
   const flags = Object.entries({
     ...ourSettings,

@@ -5,6 +5,7 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  lstatSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -26,6 +27,7 @@ import { type Embedded, startEmbedded } from './start-embedded.ts';
 const longMs = 120_000;
 const module = fileURLToPath(new URL('./start-embedded.ts', import.meta.url));
 const isRoot = process.getuid?.() === 0;
+const nobody = 65_534;
 const ends: (() => Promise<void> | void)[] = [];
 
 afterEach(async () => {
@@ -90,7 +92,6 @@ test('a server is created, keeps its data over a stop, and lets nobody else in',
   expect(statSync(join(dir, 'password')).mode & 0o777).toBe(0o600);
   expect(statSync(join(dir, 'data')).mode & 0o777).toBe(0o700);
   expect(statSync(join(dir, 'run')).mode & 0o777).toBe(0o700);
-  if (isRoot) expect(statSync(join(dir, 'data')).uid).not.toBe(0);
   expect(readFileSync(join(dir, 'data', 'pg_hba.conf'), 'utf8')).not.toMatch(/^[^#]*\btrust\b/m);
   await first.stop();
   expect(startOf(first.pid)).toBeNull();
@@ -201,6 +202,28 @@ test('calls fail as unavailable while the server is dead, and heal when it is ba
   await store.close();
   await back.stop();
 });
+
+test.runIf(isRoot)(
+  'under root it belongs to an account that runs no tasks, whoever it belonged to before',
+  {
+    timeout: longMs,
+  },
+  async () => {
+    const dir = directory();
+    await (await started(dir)).stop();
+    const data = join(dir, 'data');
+    const { uid } = statSync(data);
+    expect([0, nobody]).not.toContain(uid);
+    execFileSync('chown', ['-R', `${nobody}:${nobody}`, data, join(dir, 'run')]);
+    const server = await started(dir);
+    await answering(server.url);
+    const owners = readdirSync(data, { recursive: true, encoding: 'utf8' }).map(
+      (name) => lstatSync(join(data, name)).uid,
+    );
+    expect(new Set([...owners, statSync(data).uid, statSync(join(dir, 'run')).uid])).toEqual(new Set([uid]));
+    await server.stop();
+  },
+);
 
 test.runIf(isRoot)('a plain user runs it as themselves', { timeout: longMs }, async () => {
   const dir = directory();

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationalError } from '@muster/model';
 import pg from 'pg';
-import { checkReach, privateDirectory, reachablePrograms, serverAccount } from './account.ts';
+import { checkReach, reachablePrograms, serverAccount } from './account.ts';
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
 import { keepRunning } from './keeper.ts';
 import { type Cluster, initialise, runningPid, start, stop } from './postmaster.ts';
@@ -80,7 +80,6 @@ async function startCluster(
   log: (line: string) => void,
   keep: boolean,
 ): Promise<Embedded> {
-  privateDirectory(cluster.socket, cluster.account);
   if (!existsSync(cluster.data)) {
     log(`creating an embedded PostgreSQL in ${cluster.data}`);
     await initialise(cluster);
