@@ -1,5 +1,6 @@
 // Connections, and the one way to write: `Database.write` runs a body in a transaction, appends its events as the last
 // statement, commits, and tells apart "did not happen" from "nobody knows".
+import type { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { appendEvents, type NewEvent, readHead } from './event-log.ts';
@@ -20,6 +21,12 @@ export interface Statement {
   readonly text: string;
 }
 
+/** A statement with what it is to run on. */
+export interface Call {
+  readonly statement: Statement;
+  readonly values: readonly unknown[];
+}
+
 export interface Reader {
   query<Row>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
@@ -31,8 +38,6 @@ export interface Tx extends Reader {
   readonly epoch: number;
   /** Goes into the log as the last statement before COMMIT, in the order given. */
   append(events: readonly NewEvent[]): void;
-  /** The body's own last statement, which extends the log and answers to which sequence; COMMIT is sent right behind it. */
-  last(statement: Statement, values: readonly unknown[]): Promise<void>;
 }
 
 export interface Written<T> {
@@ -98,10 +103,39 @@ export class Database {
   }
 
   /** Runs the body again, from the start, after a deadlock or serialization failure. Throws CommitUnknown. */
-  async write<T>(body: (tx: Tx) => Promise<T>, options: WriteOptions = {}): Promise<Written<T>> {
+  write<T>(body: (tx: Tx) => Promise<T>, options: WriteOptions = {}): Promise<Written<T>> {
+    return this.#again((client) => this.#transaction(client, body, options));
+  }
+
+  /**
+   * A transaction that needs no answer before its end: all of it is sent at once. `last` moves the log's head itself and
+   * answers one row, with the sequence. Throws CommitUnknown.
+   */
+  async extendLog<Row extends { readonly sequence: number }>(
+    before: readonly Call[],
+    last: Call,
+  ): Promise<Row> {
+    const row = await this.#again((client) =>
+      inOneWrite(client, () => {
+        const reader = readerOf(client);
+        const send = <R>({ statement, values }: Call): Promise<R[]> => reader.query<R>(statement, values);
+        const begun = begin(client, this.#timeoutMs, false);
+        const prepared = before.map((call) => send(call));
+        const sent = Promise.all([send<Row>(last), begun, ...prepared]);
+        return commitBehind(
+          client,
+          sent.then(([[row]]) => row as Row),
+        );
+      }),
+    );
+    this.#appended(row.sequence);
+    return row;
+  }
+
+  async #again<T>(body: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#connected((client) => this.#transaction(client, body, options));
+        return await this.#connected(body);
       } catch (error) {
         if (error instanceof Again && attempt < attempts) {
           if (error.partition) await this.#makePartitions();
@@ -149,7 +183,6 @@ export class Database {
     const { nowMs, epoch } = await begin(client, this.#timeoutMs, options.fenced === true);
     const events: NewEvent[] = [];
     const reader = readerOf(client);
-    let own: number | null = null;
     const value = await body({
       ...reader,
       nowMs,
@@ -157,17 +190,15 @@ export class Database {
       append: (more) => {
         for (const event of more) events.push(event);
       },
-      last: async (statement, values) => {
-        const [row] = await commitBehind(client, reader.query<{ sequence: number }>(statement, values));
-        own = row?.sequence as number;
-      },
     });
-    const sequence = own ?? (await this.#finish(client, reader, events, options));
-    if (own !== null || events.length > 0) {
-      this.#sequence = Math.max(this.#sequence, sequence);
-      this.#onAppended(sequence);
-    }
+    const sequence = await this.#finish(client, reader, events, options);
+    if (events.length > 0) this.#appended(sequence);
     return { value, sequence };
+  }
+
+  #appended(sequence: number): void {
+    this.#sequence = Math.max(this.#sequence, sequence);
+    this.#onAppended(sequence);
   }
 
   /** Appends and commits in one go: the log's head stays locked for no turn of our event loop. */
@@ -245,6 +276,17 @@ function readerOf(client: pg.PoolClient): Reader {
       }
     },
   };
+}
+
+/** What `send` sends goes out as one: each write of its own would wake the server for a part of it. */
+function inOneWrite<T>(client: pg.PoolClient, send: () => T): T {
+  const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
+  stream.cork();
+  try {
+    return send();
+  } finally {
+    stream.uncork();
+  }
 }
 
 /** True when the connection can be used again. */

@@ -54,16 +54,35 @@ test('a group is bounded, and a call larger than the bound goes alone', async ()
   expect(record.groups).toEqual([[1, 2], [3, 4], [5, 6, 7, 8], [9]]);
 });
 
-test('two groups can be in flight where that is allowed', async () => {
+test('a large group goes beside the one in flight, a small one waits for it', async () => {
   const record = recorder();
-  const lane = groupCommit({ maxItems: 1, inFlight: 2 }, record.commit);
+  const lane = groupCommit({ maxItems: 3, besideFrom: 3 }, record.commit);
   record.hold();
-  const calls = [1, 2, 3].map((n) => lane.push([n]));
+  const calls = [[1], [2], [3, 4, 5], [6, 7, 8]].map((items) => lane.push(items));
   for (let i = 0; i < 10; i++) await Promise.resolve();
-  expect(record.groups).toEqual([[1], [2]]);
+  expect(record.groups).toEqual([
+    [1, 2],
+    [3, 4, 5],
+  ]);
   record.letGo();
   await Promise.all(calls);
-  expect(record.groups).toHaveLength(3);
+  expect(record.groups).toEqual([
+    [1, 2],
+    [3, 4, 5],
+    [6, 7, 8],
+  ]);
+  record.hold();
+  const later = [9, 10].map((n) => lane.push([n]));
+  for (let i = 0; i < 10; i++) await Promise.resolve();
+  const waits = lane.push([11, 12]);
+  for (let i = 0; i < 10; i++) await Promise.resolve();
+  expect(record.groups.slice(3)).toEqual([[9, 10]]);
+  record.letGo();
+  await Promise.all([...later, waits]);
+  expect(record.groups.slice(3)).toEqual([
+    [9, 10],
+    [11, 12],
+  ]);
 });
 
 test('an item the database rejects stands alone in the end; its neighbours are committed', async () => {

@@ -27,23 +27,29 @@ export interface Lane<Item, Result> {
 export interface LaneOptions {
   /** Bounds one transaction's size, and with it how long its locks are held. */
   readonly maxItems: number;
-  /** With two, one group is prepared while the other is being committed. */
-  readonly inFlight?: number;
+  /**
+   * From so many items on, a group is prepared while another is being committed. Small ones wait and grow instead: they
+   * would meet at the log's head, and what a transaction costs by itself is shared by fewer.
+   */
+  readonly besideFrom?: number;
 }
 
 /** `commit` runs one transaction for its items and answers each, in order. */
 export function groupCommit<Item, Result>(
-  { maxItems, inFlight = 1 }: LaneOptions,
+  { maxItems, besideFrom = Number.POSITIVE_INFINITY }: LaneOptions,
   commit: (items: readonly Item[]) => Promise<readonly Result[]>,
 ): Lane<Item, Result> {
   let waiting: Call<Item, Result>[] = [];
+  let waitingItems = 0;
   let busy = 0;
+  const mayGo = (others: number): boolean =>
+    waiting.length > 0 && (others === 0 || (others === 1 && waitingItems >= besideFrom));
 
   async function drain(): Promise<void> {
     busy++;
     // Calls of one turn of the event loop join the same group, the first one too.
     await Promise.resolve();
-    while (waiting.length > 0) {
+    while (mayGo(busy - 1)) {
       const group = nextGroup();
       const settled = await commitItems(
         group.flatMap((call) => call.items),
@@ -68,6 +74,7 @@ export function groupCommit<Item, Result>(
     }
     const group = waiting.slice(0, count);
     waiting = waiting.slice(count);
+    waitingItems -= size;
     return group;
   }
 
@@ -76,7 +83,8 @@ export function groupCommit<Item, Result>(
       if (items.length === 0) return Promise.resolve([]);
       return new Promise((resolve) => {
         waiting.push({ items, resolve });
-        if (busy < inFlight) void drain();
+        waitingItems += items.length;
+        if (mayGo(busy)) void drain();
       });
     },
   };

@@ -3,9 +3,9 @@ import type { Outcome } from './contract.ts';
 import { CommitUnknown, outcomeUnknown } from './failure.ts';
 import type { Settled } from './group-commit.ts';
 
-/** Submits touch no rows in common, so a second group can be on its way while the first is made durable. */
+/** A second, large group of submits can be on its way while the first is made durable. */
 export const lanes = {
-  submit: { maxItems: 1000, inFlight: 2 },
+  submit: { maxItems: 1000, besideFrom: 250 },
   observe: { maxItems: 500 },
   renew: { maxItems: 500 },
   outbox: { maxItems: 1000 },

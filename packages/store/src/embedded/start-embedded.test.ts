@@ -192,7 +192,10 @@ test('calls fail as unavailable while the server is dead, and heal when it is ba
   const acknowledged = await submitted(store);
   process.kill(server.pid, 'SIGKILL');
   while (startOf(server.pid) !== null) await sleep(10);
-  await expect(store.submit(aSubmit())).rejects.toMatchObject({ code: 'unavailable' });
+  // Its children notice a moment later, and until then they serve.
+  await expect
+    .poll(() => store.submit(aSubmit()).catch((error) => error), { timeout: longMs })
+    .toMatchObject({ code: 'unavailable' });
   await expect(store.job(acknowledged)).rejects.toMatchObject({ code: 'unavailable' });
   await server.release();
   const back = await started(dir);

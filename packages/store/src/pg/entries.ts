@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { entryFacts, entryHead, entryKey } from '@muster/model';
 import type { Submit } from '../contract.ts';
-import type { Tx } from '../database.ts';
+import type { Call } from '../database.ts';
 
 /** MD5 because a uuid column holds it; it names rows and guards nothing. */
 export function entryHash(entry: string): string {
@@ -38,14 +38,15 @@ export class KnownEntries {
     return hash;
   }
 
-  /** Stores what is new; `remember` what this returns once it is committed. */
-  async store(tx: Tx, hashes: readonly string[], demands: readonly string[]): Promise<string[]> {
+  /** Those that are not known to be stored, and the call that stores them; `remember` them once it is committed. */
+  unknown(hashes: readonly string[], demands: readonly string[]) {
     const fresh = new Map<string, string>();
     hashes.forEach((hash, i) => {
       if (!this.#stored.has(hash)) fresh.set(hash, demands[i] as string);
     });
-    if (fresh.size > 0) await tx.query(insert, [[...fresh.keys()], [...fresh.values()]]);
-    return [...fresh.keys()];
+    const values = [[...fresh.keys()], [...fresh.values()]];
+    const calls: readonly Call[] = fresh.size > 0 ? [{ statement: insert, values }] : [];
+    return { hashes: [...fresh.keys()], calls };
   }
 
   remember(hashes: readonly string[]): void {

@@ -1,25 +1,48 @@
-// Submit, batched: keys are claimed, then one statement writes jobs, their events and the log's head together. It is
-// one statement because a job's row carries the sequence of its event, which exists only under the head's lock.
-import { entryFacts, freshArray, freshPast, type JobState } from '@muster/model';
+// Submit, batched: one statement claims keys and writes jobs, their events and the log's head together, and goes to the
+// server with BEGIN before it and COMMIT behind it, so that a group costs one round trip. Keys come first, because waiting for
+// another server's uncommitted key while holding the log's head would deadlock: the head moves by how many keys were claimed.
+// In order, because two servers with the same keys would else wait for each other.
+import { entryFacts, freshArray, freshPast, type JobId, type JobState } from '@muster/model';
 import type { Outcome, Submit, SubmitRefusal, Submitted } from '../contract.ts';
-import type { Database, Tx } from '../database.ts';
+import type { Database } from '../database.ts';
 import { versionOf } from '../event-log.ts';
+import { unavailable } from '../failure.ts';
 import { KnownEntries } from './entries.ts';
-import { claimKeys } from './idempotency.ts';
+import { keyHolders, repeatedInGroup } from './idempotency.ts';
 
 export type SubmitOutcome = Outcome<Submitted, SubmitRefusal>;
 
 // Specs and bodies come as lines of one text: JSON has no line breaks of its own, and a line needs no escaping, which for an
 // array would cost more than the insert. Each insert reads only the columns it needs, and the state that fresh jobs
-// share is made once.
+// share is made once. Where a key was taken, `numbers` has the place in the log of each job, 0 for one that is not to be.
 const insert = {
   name: 'insert-jobs',
   text: `
-WITH head AS MATERIALIZED (
-  UPDATE log_head SET sequence = sequence + cardinality($1::text[])
-  RETURNING sequence - cardinality($1::text[]) AS base, now_ms() AS at_ms
+WITH claimed AS (
+  INSERT INTO idempotency (project, principal, key, job, body_hash, created_ms)
+  SELECT project, principal, key, job, body_hash, now.ms
+  FROM unnest($1::text[], $2::text[], $8::text[], $17::text[], $18::text[]) AS i (job, project, principal, key, body_hash),
+    (SELECT now_ms() AS ms OFFSET 0) AS now
+  WHERE key IS NOT NULL
+  ORDER BY project, principal, key
+  ON CONFLICT (project, principal, key) DO NOTHING
+  RETURNING job
+), counted AS MATERIALIZED (
+  SELECT count(*) - $19 AS taken, CASE WHEN count(*) < $19 THEN array_agg(job) END AS jobs FROM claimed
+), numbered AS MATERIALIZED (
+  SELECT taken, jobs, CASE WHEN taken < 0 THEN (
+    SELECT array_agg(CASE WHEN fresh THEN place ELSE 0 END ORDER BY n) FROM (
+      SELECT n, fresh, count(*) FILTER (WHERE fresh) OVER (ORDER BY n) AS place FROM (
+        SELECT n, key IS NULL OR id = ANY (jobs) IS TRUE AS fresh
+        FROM unnest($1::text[], $17::text[]) WITH ORDINALITY AS k (id, key, n)
+      ) AS k
+    ) AS k
+  ) END AS numbers FROM counted
+), head AS MATERIALIZED (
+  UPDATE log_head SET sequence = sequence + cardinality($1::text[]) + taken FROM numbered
+  RETURNING sequence AS last, sequence - cardinality($1::text[]) - taken AS base, now_ms() AS at_ms, jobs, numbers
 ), fresh AS MATERIALIZED (
-  SELECT base, at_ms, $11::jsonb || jsonb_build_object('sinceMs', at_ms) AS alone,
+  SELECT last, base, at_ms, jobs, numbers, $11::jsonb || jsonb_build_object('sinceMs', at_ms) AS alone,
     $15::jsonb || jsonb_build_object('sinceMs', at_ms) AS members FROM head
 ), jobs AS (
   INSERT INTO job (id, project, tier, priority, name, entry, duration_ms, deadline_ms, spec, state, state_name, version, submitted_by,
@@ -27,18 +50,27 @@ WITH head AS MATERIALIZED (
   SELECT id, project, tier, priority, name, entry, duration_ms, deadline_ms, spec::jsonb,
     CASE WHEN held THEN jsonb_build_object('state', 'held', 'by', by) ELSE jsonb_build_object('state', 'queued') END
       || CASE WHEN count = 0 THEN alone ELSE members || jsonb_build_object('waiting', ARRAY[[0, count - 1]]) END,
-    CASE WHEN held THEN 'held' ELSE 'queued' END, 1, by, at_ms, base + n
+    CASE WHEN held THEN 'held' ELSE 'queued' END, 1, by, at_ms, base + coalesce(numbers[n], n)
   FROM fresh, ROWS FROM (unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::uuid[], $7::boolean[],
     $8::text[], $13::bigint[], $14::bigint[], $16::int[]), string_to_table($9, E'\\n'))
     WITH ORDINALITY AS i (id, project, tier, priority, name, entry, held, by, duration_ms, deadline_ms, count, spec, n)
+  WHERE numbers IS NULL OR numbers[n] > 0
 ), events AS (
   INSERT INTO event (sequence, at_ms, kind, version, job, project, body)
-  SELECT base + n, at_ms, 'job.submitted', $12, id, project, body::json
+  SELECT base + coalesce(numbers[n], n), at_ms, 'job.submitted', $12, id, project, body::json
   FROM fresh, ROWS FROM (unnest($1::text[], $2::text[]), string_to_table($10, E'\\n'))
     WITH ORDINALITY AS i (id, project, body, n)
+  WHERE numbers IS NULL OR numbers[n] > 0
 )
-SELECT base + cardinality($1::text[]) AS sequence, pg_notify('muster_events', '') FROM fresh`,
+SELECT last AS sequence, numbers IS NOT NULL AS "someTaken", jobs AS claimed, pg_notify('muster_events', '') FROM fresh`,
 };
+
+interface Inserted {
+  readonly sequence: number;
+  readonly someTaken: boolean;
+  /** The jobs whose keys were claimed; null where all were, or none. */
+  readonly claimed: readonly JobId[] | null;
+}
 
 /** The part of a fresh job's state that is always the same. */
 const freshState = JSON.stringify({
@@ -62,11 +94,8 @@ export function commitSubmits(database: Database) {
   const memory: Memory = { projects: new Set(), entries: new KnownEntries() };
   return async (items: readonly Submit[]): Promise<SubmitOutcome[]> => {
     try {
-      const { value, sequence } = await database.write((tx) => submitAll(tx, items, memory));
-      memory.entries.remember(value.entries);
-      return value.outcomes.map((outcome) =>
-        outcome.outcome === 'committed' ? { ...outcome, sequence } : outcome,
-      );
+      await learnProjects(database, items, memory.projects);
+      return await submitAll(database, items, memory);
     } catch (error) {
       // Ids are random, so nobody looks for one that is taken: the group is split until it stands alone.
       if (items.length === 1 && isTakenId(error))
@@ -81,40 +110,60 @@ function isTakenId(error: unknown): boolean {
   return cause?.constraint === 'job_pkey';
 }
 
-async function submitAll(tx: Tx, items: readonly Submit[], memory: Memory) {
-  await learnProjects(tx, items, memory.projects);
-  const placed = items.filter((item) => memory.projects.has(item.spec.project));
-  const { fresh, held } = await claimKeys(tx, placed);
-  const entries = fresh.length > 0 ? await insertJobs(tx, fresh, memory.entries) : [];
-  const outcomes = items.map((item): SubmitOutcome => {
-    if (!memory.projects.has(item.spec.project))
-      return { outcome: 'refused', refusal: { code: 'unknown-project' } };
-    const holder = held.get(item);
-    if (holder && holder.bodyHash !== item.bodyHash)
-      return { outcome: 'refused', refusal: { code: 'key-reused', job: holder.job } };
-    const value = holder ? { job: holder.job, repeated: true } : { job: item.id, repeated: false };
-    return { outcome: 'committed', sequence: 0, value };
-  });
-  return { outcomes, entries };
-}
-
 const knownProjects = {
   name: 'known-projects',
   text: 'SELECT path FROM project WHERE path = ANY ($1::text[])',
 };
 
-async function learnProjects(tx: Tx, items: readonly Submit[], known: Set<string>): Promise<void> {
+async function learnProjects(
+  database: Database,
+  items: readonly Submit[],
+  known: Set<string>,
+): Promise<void> {
   const asked = new Set(items.map((item) => item.spec.project).filter((path) => !known.has(path)));
   if (asked.size === 0) return;
-  for (const { path } of await tx.query<{ path: string }>(knownProjects, [[...asked]])) known.add(path);
+  for (const { path } of await database.query<{ path: string }>(knownProjects, [[...asked]])) known.add(path);
 }
 
-/** Returns the entries it stored. */
-async function insertJobs(tx: Tx, items: readonly Submit[], entries: KnownEntries): Promise<string[]> {
+async function submitAll(
+  database: Database,
+  items: readonly Submit[],
+  { projects, entries }: Memory,
+): Promise<SubmitOutcome[]> {
+  const repeated = repeatedInGroup(items);
+  const sent = items.filter((item) => projects.has(item.spec.project) && !repeated.has(item));
+  const { sequence, someTaken, claimed } = await insertJobs(database, sent, entries);
+  const mine = new Set(claimed);
+  const taken = someTaken ? sent.filter((item) => item.key !== null && !mine.has(item.id)) : [];
+  const holders = await keyHolders(database, taken);
+  const lost = new Set(taken.filter((item) => !holders.has(item)));
+
+  return items.map((item): SubmitOutcome => {
+    if (!projects.has(item.spec.project)) return { outcome: 'refused', refusal: { code: 'unknown-project' } };
+    const first = repeated.get(item) ?? item;
+    // Its holder was removed for its age between the two looks.
+    if (lost.has(first)) throw unavailable('an idempotency key was given up at this moment');
+    const holder =
+      holders.get(first) ?? (first === item ? null : { job: first.id, bodyHash: first.bodyHash });
+    if (holder && holder.bodyHash !== item.bodyHash)
+      return { outcome: 'refused', refusal: { code: 'key-reused', job: holder.job } };
+    const value = holder ? { job: holder.job, repeated: true } : { job: item.id, repeated: false };
+    return { outcome: 'committed', sequence, value };
+  });
+}
+
+const nothing: Inserted = { sequence: 0, someTaken: false, claimed: null };
+
+async function insertJobs(
+  database: Database,
+  items: readonly Submit[],
+  entries: KnownEntries,
+): Promise<Inserted> {
+  if (items.length === 0) return nothing;
   const demands = items.map((item) => JSON.stringify(item.demand));
   const hashes = items.map((item, i) => entries.hash(item, demands[i] as string));
-  const stored = await entries.store(tx, hashes, demands);
-  await tx.last(insert, [
+  const fresh = entries.unknown(hashes, demands);
+  const values = [
     items.map((item) => item.id),
     items.map((item) => item.spec.project),
     items.map((item) => item.spec.tier),
@@ -131,8 +180,13 @@ async function insertJobs(tx: Tx, items: readonly Submit[], entries: KnownEntrie
     items.map((item) => item.spec.deadlineMs),
     arrayText,
     items.map((item) => item.spec.array?.count ?? 0),
-  ]);
-  return stored;
+    items.map((item) => item.key),
+    items.map((item) => item.bodyHash),
+    items.reduce((sum, item) => sum + (item.key === null ? 0 : 1), 0),
+  ];
+  const inserted = await database.extendLog<Inserted>(fresh.calls, { statement: insert, values });
+  entries.remember(fresh.hashes);
+  return inserted;
 }
 
 /** The event has no spec, only what the engine and readers need; its time is its row's. */

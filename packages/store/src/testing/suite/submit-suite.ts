@@ -102,6 +102,35 @@ export function submitSuite(harness: Harness): void {
     expect((await store.head()).sequence).toBe(1);
   });
 
+  test('a batch whose keys are taken in part numbers the rest of it without a gap', async () => {
+    const store = await harness.store();
+    const before = [aSubmit({ key: 'k1' }), aSubmit({ key: 'k3' })];
+    await store.submitMany(before);
+    const [a, b, c] = [aSubmit({ key: 'k2' }), aSubmit(), aSubmit({ key: 'k4' })];
+    const answers = await store.submitMany([
+      aSubmit({ key: 'k1' }),
+      a,
+      b,
+      aSubmit({ key: 'k3', bodyHash: 'x' }),
+      c,
+    ]);
+    expect(answers).toMatchObject([
+      { outcome: 'committed', value: { job: before[0]?.id, repeated: true } },
+      { outcome: 'committed', sequence: 5, value: { job: a.id, repeated: false } },
+      { outcome: 'committed', value: { job: b.id, repeated: false } },
+      { outcome: 'refused', refusal: { code: 'key-reused', job: before[1]?.id } },
+      { outcome: 'committed', value: { job: c.id, repeated: false } },
+    ]);
+    const events = await store.eventsSince(2, 10);
+    expect(events.map(({ sequence, body }) => [sequence, 'job' in body && body.job])).toEqual([
+      [3, a.id],
+      [4, b.id],
+      [5, c.id],
+    ]);
+    expect((await store.head()).sequence).toBe(5);
+    expect(await store.jobByKey('default', 'ada', 'k4')).toBe(c.id);
+  });
+
   test('the same key from many callers at once is exactly one job', async () => {
     const store = await harness.store();
     const answers = await Promise.all(Array.from({ length: 50 }, () => store.submit(aSubmit({ key: 'k' }))));
