@@ -54,6 +54,11 @@ const benches: Readonly<Record<string, Bench>> = {
     ],
     load: async () => (await import('./openb/bench-openb.ts')).benchOpenb,
   },
+  sim: {
+    about: "how fast traces are replayed: Philly's 82,247 jobs under FIFO and under Muster, or the sample",
+    options: [{ flag: '--trace', value: 'FILE', about: 'another trace, on 64 nodes of 8 devices' }],
+    load: async () => (await import('./sim/bench-sim.ts')).benchSim,
+  },
 };
 const tolerableShare = 0.1;
 

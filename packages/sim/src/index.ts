@@ -15,5 +15,6 @@ export { type Played, type Player, type Policy, replay } from './replay/replay.t
 export { type Costs, type Stage, usualCosts } from './replay/stage.ts';
 export { formats } from './traces/formats.ts';
 export { readTrace, type TraceRead } from './traces/read-trace.ts';
+export { sampleDevicesPerNode, sampleFile, sampleNodes } from './traces/sample.ts';
 export type { ReadReport, Trace } from './traces/trace.ts';
 export { type TraceFormat, TraceRefused } from './traces/trace-format.ts';
