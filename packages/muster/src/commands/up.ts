@@ -1,10 +1,9 @@
 // muster up: a whole system on this machine, in one process and an embedded PostgreSQL.
-import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Cli, loadProfiles, measured, rememberProfile, usage } from '@muster/cli';
 import type { MusterClient } from '@muster/client';
 import type { JobView, NodeView } from '@muster/model';
-import { keepsDatabase } from '@muster/store';
+import { keepsDatabase, makePassable } from '@muster/store';
 import { defaultDir } from '../directories.ts';
 import { portTrouble } from '../free-port.ts';
 import { type LocalSystem, startLocalSystem } from '../local-system.ts';
@@ -52,7 +51,7 @@ export async function up(cli: Cli, flags: UpFlags): Promise<void> {
 
 function makeFolder(dir: string): void {
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o711 });
+    makePassable(dir);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const why =

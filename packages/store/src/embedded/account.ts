@@ -6,6 +6,7 @@ import {
   cpSync,
   existsSync,
   lchownSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -13,7 +14,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { OperationalError } from '@muster/model';
 
 export interface Account {
@@ -76,9 +77,17 @@ export function checkReach(directory: string, account: Account | null): void {
   );
 }
 
+/** Makes a directory, and those above it that are missing, so that others can pass through but not look, whatever the umask. */
+export function makePassable(path: string): void {
+  const dir = resolve(path);
+  const first = mkdirSync(dir, { recursive: true, mode: 0o711 });
+  if (first === undefined) return;
+  for (let at = dir; at.length >= first.length; at = dirname(at)) chmodSync(at, 0o711);
+}
+
 /**
- * The folder with PostgreSQL's programs, copied beside the data when the account cannot reach where npm put it (a
- * project under /root).
+ * The folder with PostgreSQL's programs, copied beside the data when the account cannot use it where npm put it: a project
+ * under /root, or one that was installed with a umask that keeps others out.
  */
 export function reachablePrograms(
   native: string,
@@ -86,16 +95,24 @@ export function reachablePrograms(
   version: string,
   account: Account | null,
 ): string {
-  if (!account || firstClosed(native, account) === null) return native;
+  if (!account || firstClosed(join(native, 'bin', 'postgres'), account) === null) return native;
   const copy = join(directory, `postgresql-${version}`);
   if (!existsSync(copy)) {
     const draft = `${copy}.draft-${process.pid}`;
     rmSync(draft, { recursive: true, force: true });
     cpSync(native, draft, { recursive: true, verbatimSymlinks: true });
-    chmodSync(draft, 0o755);
+    openToAll(draft);
     renameSync(draft, copy);
   }
   return copy;
+}
+
+/** What its owner may read and run, everybody may. */
+function openToAll(path: string): void {
+  const found = lstatSync(path);
+  if (found.isSymbolicLink()) return;
+  chmodSync(path, found.isDirectory() || found.mode & 0o100 ? 0o755 : 0o644);
+  if (found.isDirectory()) for (const name of readdirSync(path)) openToAll(join(path, name));
 }
 
 function firstClosed(path: string, account: Account): string | null {

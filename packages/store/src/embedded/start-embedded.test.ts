@@ -6,6 +6,7 @@ import {
   chownSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -22,6 +23,7 @@ import { openStore } from '../open-store.ts';
 import { ownIdentity, startOf } from '../process-identity.ts';
 import { aSubmit, submitted } from '../testing/builders.ts';
 import { answering, killed } from '../testing/servers.ts';
+import { reachablePrograms, serverAccount } from './account.ts';
 import { type Embedded, startEmbedded } from './start-embedded.ts';
 
 const longMs = 120_000;
@@ -240,6 +242,34 @@ test.runIf(isRoot)('a plain user runs it as themselves', { timeout: longMs }, as
   const refused = await controlPlane(dir, account);
   expect(refused.told.error).toContain('another control plane');
 });
+
+test.runIf(isRoot)(
+  'a umask that keeps others out keeps out neither the server nor its programs',
+  {
+    timeout: longMs,
+  },
+  async () => {
+    const top = join(directory(), '..');
+    const umask = process.umask(0o077);
+    try {
+      const server = await started(join(top, 'a', 'b'));
+      await answering(server.url);
+      await server.stop();
+      const native = join(top, 'native');
+      mkdirSync(join(native, 'bin'), { recursive: true });
+      writeFileSync(join(native, 'bin', 'postgres'), '', { mode: 0o755 });
+      writeFileSync(join(native, 'licence'), '');
+      const copy = reachablePrograms(native, top, '1', serverAccount());
+      const modes = ['', 'bin', 'bin/postgres', 'licence'].map(
+        (name) => statSync(join(copy, name)).mode & 0o777,
+      );
+      expect(modes).toEqual([0o755, 0o755, 0o755, 0o644]);
+      expect(reachablePrograms(copy, top, '2', serverAccount())).toBe(copy);
+    } finally {
+      process.umask(umask);
+    }
+  },
+);
 
 test.runIf(isRoot)('a directory the account cannot enter is refused with its name', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'muster-test-'));

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationalError } from '@muster/model';
 import pg from 'pg';
-import { checkReach, reachablePrograms, serverAccount } from './account.ts';
+import { checkReach, makePassable, reachablePrograms, serverAccount } from './account.ts';
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
 import { keepRunning } from './keeper.ts';
 import { type Cluster, initialise, runningPid, start, stop } from './postmaster.ts';
@@ -50,7 +50,8 @@ const readyWithinMs = 60_000;
 
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const account = serverAccount();
-  mkdirSync(options.dir, { recursive: true, mode: account ? 0o711 : 0o700 });
+  if (account) makePassable(options.dir);
+  else mkdirSync(options.dir, { recursive: true, mode: 0o700 });
   const dir = realpathSync(options.dir);
   if (account) chmodSync(dir, 0o711);
   checkReach(dir, account);
