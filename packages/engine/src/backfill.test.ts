@@ -5,6 +5,7 @@ import { loadEngine } from './load.ts';
 import { demand, devices, gpus, group, job, node, oneTask } from './testing/builders.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { starts } from './testing/plan-text.ts';
+import { playOn } from './testing/play.ts';
 import { referencePlanned, referenceUnits } from './testing/reference.ts';
 import { World } from './testing/world.ts';
 
@@ -327,9 +328,7 @@ describe('for any history', { timeout }, () => {
         ({ nodes, policy }, steps) => {
           const world = new World(loadEngine, ...nodes);
           world.setPolicy(policy);
-          for (const step of steps) {
-            take(world, step);
-            const { nowMs } = world;
+          playOn(world, steps, take, ({ nowMs }) => {
             const fork = world.engine.fork();
             const planned = fork.planned(nowMs).map(({ job: id, startMs }) => ({ job: id, startMs }));
             expect(planned).toEqual(referencePlanned(world.rows(), nowMs));
@@ -338,7 +337,7 @@ describe('for any history', { timeout }, () => {
             expect(units).toEqual(referenceUnits(world.rows(), nowMs));
             expect(world.rebuilt().decide(nowMs).units).toEqual(plan.units);
             expect(fork.stateHash()).toBe(world.engine.stateHash());
-          }
+          });
         },
       ),
       tried,

@@ -10,11 +10,12 @@ import {
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
-import { arbitrarySteps, take } from './testing/arbitrary.ts';
+import { arbitrarySteps } from './testing/arbitrary.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { starts } from './testing/plan-text.ts';
+import { play } from './testing/play.ts';
 import { withMembers } from './testing/reference-arrays.ts';
-import { World } from './testing/world.ts';
+import type { World } from './testing/world.ts';
 
 const tried = cases(200);
 const timeout = timeoutOf(tried);
@@ -22,12 +23,10 @@ const timeout = timeoutOf(tried);
 function holds(look: (world: World, unit: PreemptUnit, rows: EngineRows) => void): void {
   fc.assert(
     fc.property(arbitrarySteps, (steps) => {
-      const world = new World(loadEngine);
-      for (const step of steps) {
-        take(world, step);
+      play(steps, (world) => {
         const plan = world.engine.fork().decide(world.nowMs);
         for (const unit of plan.units) if (unit.kind === 'preempt') look(world, unit, world.rows());
-      }
+      });
     }),
     tried,
   );
@@ -91,8 +90,7 @@ test('shields, budgets, the guard against circles and cooling are kept', { timeo
 test('a run is stopped for one job only, and what is claimed is claimed once', { timeout }, () => {
   fc.assert(
     fc.property(arbitrarySteps, (steps) => {
-      const world = new World(loadEngine);
-      for (const step of steps) take(world, step);
+      const world = play(steps);
       const { units } = world.engine.fork().decide(world.nowMs);
       const claims = world
         .rows()

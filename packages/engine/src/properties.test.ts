@@ -1,28 +1,18 @@
 import { entryKey, type Plan, type TaskPlacement, taskCount, type Verdict } from '@muster/model';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { loadEngine } from './load.ts';
 import { arbitraryDemand, arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
 import { job } from './testing/builders.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { planText, starts } from './testing/plan-text.ts';
+import { play } from './testing/play.ts';
 import { referenceUnits } from './testing/reference.ts';
 import { isFull, withMembers } from './testing/reference-arrays.ts';
 import { brokenPromises } from './testing/topology-checker.ts';
-import { World } from './testing/world.ts';
+import type { World } from './testing/world.ts';
 
 const tried = cases(200);
 const timeout = timeoutOf(tried);
-
-/** Plays the steps, calling `look` after each. */
-function play(steps: readonly Step[], look: (world: World) => void): World {
-  const world = new World(loadEngine);
-  for (const step of steps) {
-    take(world, step);
-    look(world);
-  }
-  return world;
-}
 
 function holds(property: (steps: readonly Step[]) => void): void {
   fc.assert(fc.property(arbitrarySteps, property), tried);
@@ -144,7 +134,7 @@ describe('for any history', { timeout }, () => {
   test('what a request would be told is what the job is told once submitted', () => {
     fc.assert(
       fc.property(arbitrarySteps, arbitraryDemand, (steps, asked) => {
-        const world = play(steps, () => {});
+        const world = play(steps);
         const facts = job(9_999_999, asked, { project: 'p', priority: 3, submittedMs: world.nowMs });
         const verdict = world.engine.consider(facts, world.nowMs).verdict;
         world.submit(facts);
@@ -159,7 +149,7 @@ describe('for any history', { timeout }, () => {
   test('a fork goes its own way', () => {
     holds((steps) => {
       const half = Math.floor(steps.length / 2);
-      const world = play(steps.slice(0, half), () => {});
+      const world = play(steps.slice(0, half));
       const fork = world.engine.fork();
       const before = fork.stateHash();
       const events = world.log.length;
@@ -199,7 +189,7 @@ describe('for any history', { timeout }, () => {
 
   test('once nothing more can start, every waiting entry has been told what its first job is told now', () => {
     holds((steps) => {
-      const world = play(steps, () => {});
+      const world = play(steps);
       while (world.cycle().units.length > 0);
       const rows = withMembers(world.rows());
       for (const each of rows.jobs) {

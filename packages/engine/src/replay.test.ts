@@ -8,6 +8,7 @@ import { arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
 import { job, jobId, node, oneTask } from './testing/builders.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { planText, starts } from './testing/plan-text.ts';
+import { play, playOn } from './testing/play.ts';
 import { World } from './testing/world.ts';
 
 const tried = cases(60);
@@ -92,14 +93,12 @@ describe('for any history', { timeout }, () => {
   test('rows of the engine, sent as JSON, make an engine of the same state', () => {
     fc.assert(
       fc.property(arbitrarySteps, (steps) => {
-        const world = new World(loadEngine);
-        for (const step of steps) {
-          take(world, step);
-          const rows = JSON.parse(JSON.stringify(world.engine.rows())) as EngineRows;
+        play(steps, ({ engine }) => {
+          const rows = JSON.parse(JSON.stringify(engine.rows())) as EngineRows;
           const again = loadEngine(rows);
-          expect(again.stateHash()).toBe(world.engine.stateHash());
+          expect(again.stateHash()).toBe(engine.stateHash());
           expect(again.rows()).toEqual(rows);
-        }
+        });
       }),
       tried,
     );
@@ -108,12 +107,10 @@ describe('for any history', { timeout }, () => {
   test('an engine that forgets decides as one that is rebuilt, now and later', () => {
     fc.assert(
       fc.property(arbitrarySteps, fc.nat(60), (steps, at) => {
-        const world = new World(loadEngine);
-        for (const step of steps.slice(0, at)) take(world, step);
+        const world = play(steps.slice(0, at));
         const engines = [world.engine.fork(), world.rebuilt(), loadEngine(world.engine.rows())];
         engines[0]!.forget();
-        for (const step of steps.slice(at)) {
-          take(world, step);
+        playOn(world, steps.slice(at), take, () => {
           const plans = engines.map((engine) => {
             for (const event of world.log.slice(engine.sequence)) engine.apply(event);
             const plan = engine.decide(world.nowMs);
@@ -121,7 +118,7 @@ describe('for any history', { timeout }, () => {
           });
           expect(plans[1]).toBe(plans[0]);
           expect(plans[2]).toBe(plans[0]);
-        }
+        });
       }),
       tried,
     );
@@ -132,13 +129,12 @@ describe('for any history', { timeout }, () => {
       fc.property(arbitrarySteps, (steps) => {
         const world = new World(loadEngine);
         const early = world.engine.fork();
-        for (const step of steps) {
-          take(world, step);
+        playOn(world, steps, take, () => {
           for (const event of world.log.slice(early.sequence)) early.apply(event);
           explainOne(world, early, world.nowMs);
           const fed = early.fork().decide(world.nowMs);
           expect(planText(fed)).toBe(planText(world.rebuilt().decide(world.nowMs)));
-        }
+        });
       }),
       tried,
     );

@@ -3,9 +3,10 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { encodeRows, RowsReader } from './snapshot.ts';
-import { arbitrarySteps, take } from './testing/arbitrary.ts';
+import { arbitrarySteps } from './testing/arbitrary.ts';
 import { job, node, oneTask } from './testing/builders.ts';
 import { cases } from './testing/cases.ts';
+import { play } from './testing/play.ts';
 import { World } from './testing/world.ts';
 
 function decoded(pieces: Iterable<string>): EngineRows {
@@ -17,8 +18,7 @@ function decoded(pieces: Iterable<string>): EngineRows {
 test('an engine loaded from a snapshot is the engine it was taken of', () => {
   fc.assert(
     fc.property(arbitrarySteps, (steps) => {
-      const world = new World(loadEngine);
-      for (const step of steps) take(world, step);
+      const world = play(steps);
       for (const rows of [world.rows(), world.engine.rows()]) {
         const again = decoded(encodeRows(rows));
         expect(again).toEqual(rows);

@@ -3,10 +3,11 @@ import { defaultPolicy, type Policy, plainQuota, type Quota } from '@muster/mode
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
-import { arbitrarySteps, take } from './testing/arbitrary.ts';
+import { arbitrarySteps } from './testing/arbitrary.ts';
 import { demand, devices, gpus, group, job, jobId, node, oneTask } from './testing/builders.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { starts } from './testing/plan-text.ts';
+import { play } from './testing/play.ts';
 import { withMembers } from './testing/reference-arrays.ts';
 import { ReferenceTenancy } from './testing/reference-tenancy.ts';
 import { World } from './testing/world.ts';
@@ -30,9 +31,7 @@ const started = (world: World): string[] => world.cycle().units.map((unit) => un
 test('no ceiling is ever exceeded by a plan, whatever happened before (S7)', { timeout }, () => {
   fc.assert(
     fc.property(arbitrarySteps, (steps) => {
-      const world = new World(loadEngine);
-      for (const step of steps) {
-        take(world, step);
+      play(steps, (world) => {
         const rows = withMembers(world.rows());
         const tenancy = new ReferenceTenancy(rows, world.nowMs);
         for (const unit of world.engine.fork().decide(world.nowMs).units) {
@@ -43,7 +42,7 @@ test('no ceiling is ever exceeded by a plan, whatever happened before (S7)', { t
           expect(tenancy.isOver(row, unit.uses)).toBe(false);
           tenancy.start(row, unit.uses);
         }
-      }
+      });
     }),
     tried,
   );
