@@ -36,7 +36,7 @@ async function measureFleetOfOne(bed: Bed, options: BenchOptions): Promise<ToldR
   // What is submitted from here on cannot run anywhere, so that submits are measured and not starts.
   await agent.stop();
   progress('started jobs one at a time and many at once; now submits');
-  const submitted = wanted('submits') ? [await measureSubmits(bed, server, options)] : [];
+  const submitted = wanted('submits') ? await measureSubmits(bed, server, options) : [];
   if (wanted('batches')) submitted.push(await measureBatches(server, options));
   const memory = row({
     name: 'rss_mb',

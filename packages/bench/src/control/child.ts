@@ -1,6 +1,6 @@
 // Processes of a benchmark: what is measured runs in its own, so that its memory and its time are its own.
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -105,6 +105,25 @@ export function cpuMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** Of a process and of those it started that still run. */
+export function familyCpuMs(pid: number): number {
+  let sum = cpuMs(pid);
+  for (const other of readdirSync('/proc')) {
+    if (!/^\d+$/.test(other)) continue;
+    try {
+      if (parentOf(other) === pid) sum += cpuMs(Number(other));
+    } catch {
+      // Ended meanwhile.
+    }
+  }
+  return sum;
+}
+
+function parentOf(pid: string): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
 const quietWindowMs = 300;

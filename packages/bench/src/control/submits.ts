@@ -6,7 +6,7 @@ import { type HttpTarget, requestText } from '../load/http-connection.ts';
 import type { BenchOptions } from '../main.ts';
 import { row, type ToldRow } from '../report.ts';
 import { median } from '../statistics.ts';
-import { quiet } from './child.ts';
+import { cpuMs, familyCpuMs, quiet } from './child.ts';
 import { startReference } from './reference-process.ts';
 import { bareBatchRate } from './reference-rows.ts';
 import { batchBody, trainingJob } from './sample-jobs.ts';
@@ -18,31 +18,32 @@ const batchesInFlight = 3;
 const quietWithinMs = 5000;
 const batchSpecs = Array.from({ length: batchSize }, (_, i) => JSON.stringify(trainingJob(i)));
 
-interface Taken {
-  readonly value: number;
-  readonly limit: number;
-}
-
-/** Turns of limit and figure; the medians are compared. */
-async function turns(
+/** Turns of limit and figure. */
+async function turns<T>(
   count: number,
-  limit: () => Promise<number>,
-  value: () => Promise<number>,
-): Promise<Taken> {
-  const limits: number[] = [];
-  const values: number[] = [];
+  limit: () => Promise<T>,
+  value: () => Promise<T>,
+): Promise<{ readonly limits: readonly T[]; readonly values: readonly T[] }> {
+  const limits: T[] = [];
+  const values: T[] = [];
   for (let i = 0; i < count; i++) {
     limits.push(await limit());
     values.push(await value());
   }
-  return { value: median(values), limit: median(limits) };
+  return { limits, values };
+}
+
+/** How fast it went, and what server and database worked for each: the second hardly depends on what else the machine does. */
+interface Load {
+  readonly perSecond: number;
+  readonly cpuUs: number;
 }
 
 export async function measureSubmits(
   bed: Bed,
   server: ControlPlane,
   options: BenchOptions,
-): Promise<ToldRow> {
+): Promise<ToldRow[]> {
   const sliceMs = options.quick ? 1500 : 3000;
   const tokens = await clientTokens(server, connections);
   const reference = await startReference(bed, server.databaseUrl);
@@ -56,34 +57,56 @@ export async function measureSubmits(
       key: randomUUID(),
       body: bodies[next++ % bodies.length] ?? '',
     });
-  const rate = async (target: HttpTarget): Promise<number> => {
+  const load = async (target: HttpTarget, pid: number): Promise<Load> => {
     await quiet(server.child.pid, quietWithinMs);
-    return closedLoop({ target, connections, durationMs: sliceMs, request });
+    const cpuNowMs = (): number => cpuMs(pid) + familyCpuMs(bed.postgresPid);
+    const beforeMs = cpuNowMs();
+    let count = 0;
+    const counted = (i: number): string => {
+      count++;
+      return request(i);
+    };
+    const perSecond = await closedLoop({ target, connections, durationMs: sliceMs, request: counted });
+    // The engine hears of them a moment later.
+    await quiet(server.child.pid, quietWithinMs);
+    return { perSecond, cpuUs: ((cpuNowMs() - beforeMs) / count) * 1000 };
   };
   // The first requests of a process run uncompiled code.
   for (const target of [reference.target, server.target])
     await closedLoop({ target, connections, durationMs: sliceMs / 3, request });
   const taken = await turns(
     options.quick ? 1 : 3,
-    () => rate(reference.target),
-    () => rate(server.target),
+    () => load(reference.target, reference.child.pid),
+    () => load(server.target, server.child.pid),
   );
   await reference.child.stop();
-  return row({
-    name: 'submits_per_s',
-    value: taken.value,
-    unit: '1/s',
-    reference: ['a bare Fastify route that writes the same rows in groups, under the same load', taken.limit],
-    about: `Durable submits a second, one job a request, ${connections} keep-alive clients`,
-    aim: '>= 70 % of the limit',
-  });
+  const bare = 'a bare Fastify route that writes the same rows in groups, under the same load';
+  const { limits, values } = taken;
+  return [
+    row({
+      name: 'submits_per_s',
+      value: median(values.map(({ perSecond }) => perSecond)),
+      unit: '1/s',
+      reference: [bare, median(limits.map(({ perSecond }) => perSecond))],
+      about: `Durable submits a second, one job a request, ${connections} keep-alive clients`,
+      aim: '>= 70 % of the limit',
+    }),
+    row({
+      name: 'submit_cpu_us',
+      value: median(values.map(({ cpuUs }) => cpuUs)),
+      unit: 'us',
+      reference: [bare, median(limits.map(({ cpuUs }) => cpuUs))],
+      about: 'Time on a core that one such submit takes, of server, engine and database together',
+      aim: null,
+    }),
+  ];
 }
 
 export async function measureBatches(server: ControlPlane, options: BenchOptions): Promise<ToldRow> {
   const sliceMs = options.quick ? 2000 : 3000;
   const inputs = Array.from({ length: batchSize }, (_, i) => trainingJob(i));
   await batchRate(server, 1000);
-  const taken = await turns(
+  const { limits, values } = await turns(
     options.quick ? 1 : 3,
     async () => {
       await quiet(server.child.pid, quietWithinMs);
@@ -93,9 +116,9 @@ export async function measureBatches(server: ControlPlane, options: BenchOptions
   );
   return row({
     name: 'batch_submits_per_s',
-    value: taken.value,
+    value: median(values),
     unit: '1/s',
-    reference: ['bare inserts of the same rows, one connection, 1,000 a transaction', taken.limit],
+    reference: ['bare inserts of the same rows, one connection, 1,000 a transaction', median(limits)],
     about: `Durable submits a second in batches of ${batchSize}, ${batchesInFlight} requests in flight`,
     aim: '>= 20,000/s and >= 70 % of the limit',
   });

@@ -17,6 +17,8 @@ import { withClient } from './pg-client.ts';
 export interface Bed {
   readonly dir: string;
   readonly lifetime: Lifetime;
+  /** The server of all its databases. */
+  readonly postgresPid: number;
   createDatabase(name: string): Promise<string>;
 }
 
@@ -39,6 +41,7 @@ export async function makeBed(lifetime: Lifetime): Promise<Bed> {
   return {
     dir,
     lifetime,
+    postgresPid: embedded.pid,
     async createDatabase(name) {
       await withClient(embedded.url, (client) => client.query(`CREATE DATABASE ${name}`));
       return embedded.url.replace('/muster?', `/${name}?`);
