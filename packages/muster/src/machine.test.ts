@@ -1,5 +1,5 @@
 // What flags and hosts say about a machine, and what a server is told by flags, environment and file.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -107,7 +107,8 @@ test.each([
 
 test('a secret in a file that everybody can read is refused', () => {
   const config = join(folder, 'server.yaml');
-  writeFileSync(config, 'databaseUrl: postgres://x\n', { mode: 0o644 });
+  writeFileSync(config, 'databaseUrl: postgres://x\n');
+  chmodSync(config, 0o644);
   expect(() => readSettings({ config }, {})).toThrow(
     `${config}:1: databaseUrl: is a secret, and everybody can read this file; run: chmod o-rwx ${config}`,
   );

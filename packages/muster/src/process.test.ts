@@ -1,7 +1,7 @@
 // The program as a process: what only a real one can show.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -133,7 +133,8 @@ describe('a configuration that is wrong refuses the start, by file, line and key
   const listening = createServer();
   const pem = (): string => {
     const file = join(home, 'key.pem');
-    writeFileSync(file, 'secret', { mode: 0o644 });
+    writeFileSync(file, 'secret');
+    chmodSync(file, 0o644);
     return file;
   };
   const cert = (): string => {
@@ -180,7 +181,8 @@ describe('a configuration that is wrong refuses the start, by file, line and key
 
   test.each(cases)('%s', async (_, text, message) => {
     const [file, dir] = [join(home, 'server.yaml'), join(home, 'state')];
-    writeFileSync(file, text(), { mode: 0o644 });
+    writeFileSync(file, text());
+    chmodSync(file, 0o644);
     const { stderr, ended } = start('server', '--config', file, '--dir', dir);
     const said = await stderr;
     expect(said).toMatch(new RegExp(`^muster: ${file}${message}`));

@@ -75,10 +75,10 @@ function foreign(url: string): Promise<TestServer> {
 async function debianServer(bin: string): Promise<TestServer> {
   const dir = temporary();
   const account = serverAccount();
-  if (account) chownSync(dir, account.uid, account.gid);
   const data = join(dir, 'data');
   const passwords = join(dir, 'pw');
-  writeFileSync(passwords, 'test\n', { mode: 0o644 });
+  writeFileSync(passwords, 'test\n', { mode: 0o600 });
+  if (account) for (const path of [dir, passwords]) chownSync(path, account.uid, account.gid);
   const run = { ...account, cwd: dir, stdio: 'ignore' as const, env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } };
   const initdb = spawn(
     join(bin, 'initdb'),
