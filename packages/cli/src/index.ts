@@ -9,4 +9,5 @@ export { type CliOptions, runCli } from './run-cli.ts';
 export { type InStream, Interrupts, type OutStream, type Terminal } from './terminal.ts';
 export { clean } from './text/clean.ts';
 export { ansiPaint, noPaint, type Paint } from './text/style.ts';
+export { type Column, table } from './text/table.ts';
 export { measured, shortDuration } from './text/time.ts';

@@ -79,12 +79,25 @@ export function createProgram(cli: Cli, extra: readonly ExtraCommands[] = []): C
     .version(cli.version.version, '-V, --version', 'print the version');
   for (const option of globalOptions()) program.addOption(option);
   refuseRepeats(program);
-  for (const { heading, commands } of [...extra, ...groups]) {
+  for (const { heading, commands } of together(extra)) {
     for (const make of commands) adopt(program, make(cli).helpGroup(`${heading}:`));
   }
   for (const make of rest) adopt(program, make(cli).helpGroup('Other:'));
   adopt(program, completeCommand(cli), true);
   return program;
+}
+
+/** What is extra under a heading of ours stands behind ours; other headings come first. */
+function together(extra: readonly ExtraCommands[]): readonly ExtraCommands[] {
+  const ours = groups.map(({ heading, commands }) => ({
+    heading,
+    commands: [
+      ...commands,
+      ...extra.filter((each) => each.heading === heading).flatMap((each) => each.commands),
+    ],
+  }));
+  const known = new Set(groups.map(({ heading }) => heading));
+  return [...extra.filter(({ heading }) => !known.has(heading)), ...ours];
 }
 
 /** Flags that every command takes are told once, below the commands, and in one line below each. */

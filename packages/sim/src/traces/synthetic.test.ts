@@ -9,7 +9,7 @@ const made = synthetic({ seed: 3, jobs: 5000, devices: 256, load: 0.8 });
 test('the sample is what the generator writes, and reads back whole', async () => {
   expect(readFileSync(sampleFile, 'utf8')).toBe(sampleText());
   const { trace, report } = await readTrace(sampleFile);
-  expect(report).toMatchObject({ rows: 2000, jobs: 2000, badCount: 0, excluded: [] });
+  expect(report).toMatchObject({ rows: 3000, jobs: 3000, badCount: 0, excluded: [] });
   expect(trace.machineDevices).toBe(128);
 });
 

@@ -15,6 +15,8 @@ export interface SyntheticOptions {
   readonly devices: number;
   /** Part of the machine's time that all jobs together ask for. */
   readonly load: number;
+  /** No run is longer. */
+  readonly longestMs?: number;
 }
 
 const hourMs = 3_600_000;
@@ -35,7 +37,6 @@ const typicalMs = 890_000;
 /** Together 2.16: the roots of two thirds and one third of its square. */
 const betweenPrograms = 1.76;
 const insideProgram = 1.25;
-const longestMs = 14 * dayMs;
 const users = 60;
 const projects = 8;
 const askedHours = [1, 2, 4, 8, 12, 24, 48, 96, 168, 336];
@@ -46,7 +47,8 @@ interface Program {
   readonly size: number;
 }
 
-export function synthetic({ seed, jobs, devices, load }: SyntheticOptions): TraceRow[] {
+export function synthetic(options: SyntheticOptions): TraceRow[] {
+  const { seed, jobs, devices, load, longestMs = 14 * dayMs } = options;
   const random = seeded(seed);
   const programs = Array.from({ length: users }, (_, user) =>
     programsOf(random.split(`user ${user}`), devices),

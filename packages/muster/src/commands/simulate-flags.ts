@@ -1,0 +1,51 @@
+// The flags of `muster simulate`, apart from what it does: the help must not load a simulator.
+import type { Cli } from '@muster/cli';
+import { Command } from 'commander';
+
+export interface SimulateFlags {
+  readonly trace?: string;
+  readonly format?: string;
+  readonly policy: string;
+  readonly durations: string;
+  readonly fleet?: string;
+  readonly nodes?: string;
+  readonly devicesPerNode?: string;
+  readonly restart: string;
+  readonly checkpoint: string;
+  readonly report?: string;
+  readonly list?: boolean;
+}
+
+export function simulateCommand(cli: Cli): Command {
+  return new Command('simulate')
+    .summary('play a trace under several policies, side by side')
+    .description(
+      'Plays a recorded trace on a virtual fleet and clock under several policies, and puts waits, slowdown, utilisation,\n' +
+        'fairness and lost work side by side. Needs no server. Without --trace it plays the sample that comes with Muster.\n\n' +
+        '"muster" is the production engine with its default policy. A wait is all of a job\'s time beyond its run time, so\n' +
+        'that restarts and work done again after a preemption count. docs/guide/simulate.md says more.',
+    )
+    .option('--trace <file>', 'the trace; gzipped or not')
+    .option('--format <name>', 'swf, philly, openb or muster; found out from the file when left out')
+    .option(
+      '--policy <names>',
+      'policies, separated by commas; --list names all; "all" is every one',
+      'easy,muster',
+    )
+    .option(
+      '--durations <from>',
+      'what policies believe of run times: asked, exact, learned; several by commas',
+      'asked',
+    )
+    .option('--fleet <file>', 'pools as YAML or JSON, or the node list of a trace')
+    .option('--nodes <n>', 'so many equal nodes instead; as the trace says when left out')
+    .option(
+      '--devices-per-node <n>',
+      'with --nodes: 1 merely counts devices; 8 for GPU traces, 1 for swf when left out',
+    )
+    .option('--restart <duration>', 'what a restart after a preemption costs', '60s')
+    .option('--checkpoint <duration>', 'how often runs save their work', '10m')
+    .option('--report <file>', 'write a page with charts there: one HTML file, nothing else needed')
+    .option('--list', 'name the policies and formats')
+    .action(cli.act(async (flags: SimulateFlags) => (await import('./simulate.ts')).simulate(cli, flags)));
+}
