@@ -18,6 +18,7 @@ import {
 } from '@muster/model';
 import { aheadOf } from './ahead.ts';
 import { factsOf } from './apply.ts';
+import { bringUp } from './bring-up.ts';
 import { type HeldClaim, whyLost } from './claims.ts';
 import type { JobRequest } from './engine.ts';
 import { slotsOf } from './fit.ts';
@@ -26,13 +27,13 @@ import { allOver, overAt } from './gates.ts';
 import { helpfulChanges } from './helpful-changes.ts';
 import { helpfulEnds } from './helpful-ends.ts';
 import { failureCount, held, placed, queued, spent } from './jobs.ts';
+import { ceilingReason, keptReason, overReason } from './judge.ts';
 import type { Placement } from './ledger.ts';
-import { behindReason, bringUp, ceilingReason, keptReason, overReason } from './make-plan.ts';
 import { Members } from './members.ts';
 import { compareText } from './order.ts';
 import { type Kept, type Pass, type Stop, undoPass, walk } from './pass.ts';
 import { isFull } from './pool.ts';
-import { type NearEnd, Preemptions } from './preempt.ts';
+import { Preemptions } from './preempt.ts';
 import type { Planned } from './reservations.ts';
 import type { Ask } from './resource-keys.ts';
 import { mightPreempt } from './rights.ts';
@@ -41,7 +42,9 @@ import { Steps, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
 import { type PutBack, supposeJudged, supposeTrying } from './suppose.ts';
 import { supposed } from './supposed-job.ts';
+import { behindReason } from './tell.ts';
 import { fitsNow, whyNot } from './verdict.ts';
+import type { NearEnd } from './victim-search.ts';
 
 /** For changes of the job and of ceilings, and for ends of runs: together a few dozen milliseconds. */
 const { changeSteps, endSteps } = explainBound;

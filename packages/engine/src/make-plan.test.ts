@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { apply } from './apply.ts';
+import { bringUp } from './bring-up.ts';
 import { loadEngine, loadState } from './load.ts';
-import { bringUp, decide } from './make-plan.ts';
+import { decide } from './make-plan.ts';
 import { demand, gpus, group, job, node, oneTask } from './testing/builders.ts';
 import { World } from './testing/world.ts';
 import { engineVersion } from './version.ts';

@@ -2,7 +2,7 @@
 // guaranteed goes first, then the unused guarantees, largest first, then by path; borrowers are served by path. A different
 // attribution would be as true, so it is fixed here and nothing is decided by it.
 import type { Ledger, LedgerLine, LedgerProject, Loan, UserLine } from '@muster/model';
-import { bringUp } from './make-plan.ts';
+import { bringUp } from './bring-up.ts';
 import { compareText } from './order.ts';
 import { none } from './project-amounts.ts';
 import type { Project, Projects } from './projects.ts';

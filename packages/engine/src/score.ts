@@ -10,12 +10,12 @@ import {
   tierNamed,
 } from '@muster/model';
 import { factsOf } from './apply.ts';
+import { bringUp } from './bring-up.ts';
 import { damage, overTime } from './damage.ts';
 import type { JobRequest } from './engine.ts';
 import { place } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { undo } from './ledger.ts';
-import { bringUp } from './make-plan.ts';
 import type { ClassFit } from './match.ts';
 import { Members } from './members.ts';
 import { strandedMicro } from './mix.ts';
