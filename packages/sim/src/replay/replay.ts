@@ -14,6 +14,8 @@ export interface Player {
   readonly ended: (job: number) => void;
   /** All that happens at this moment was told: start and stop what should be. */
   readonly decide: () => void;
+  /** Jobs that it has not started although nothing more will happen: it knows better than their size why they never could. */
+  readonly waiting?: () => readonly number[];
 }
 
 export interface Policy {
@@ -65,6 +67,8 @@ export interface ReplayOptions {
 }
 
 const progressEvery = 4096;
+/** A policy that only waits for its own clock does so for less; what still waits then waits for ever. */
+const idleMaxMs = 30 * 24 * 3_600_000;
 
 export function replay(trace: Trace, fleet: Fleet, policy: Policy, options: ReplayOptions = {}): Played {
   const { stage, player } = policy.enter({ trace, fleet, costs: options.costs ?? usualCosts });
@@ -75,10 +79,13 @@ export function replay(trace: Trace, fleet: Fleet, policy: Policy, options: Repl
   let next = 0;
   let over = 0;
   let told = 0;
+  let movedMs = 0;
   for (;;) {
     const comesMs = next < trace.count ? trace.submitMs[next]! : Number.POSITIVE_INFINITY;
     const atMs = Math.min(comesMs, stage.nextMs());
     if (atMs === Number.POSITIVE_INFINITY) break;
+    if (stage.running > 0 || comesMs === atMs) movedMs = atMs;
+    else if (atMs > movedMs + idleMaxMs) break;
     scatteredMs += room.scattered * (atMs - stage.nowMs);
     freeMs += room.free * (atMs - stage.nowMs);
     stage.nowMs = atMs;
@@ -96,6 +103,7 @@ export function replay(trace: Trace, fleet: Fleet, policy: Policy, options: Repl
       options.onProgress?.(over / trace.count);
     }
   }
+  if (player.waiting) impossible.push(...player.waiting());
   if (over + impossible.length !== trace.count)
     throw new Error(`${policy.name} left ${trace.count - over - impossible.length} jobs waiting for ever`);
   const { firstStartMs, endMs, preemptions, lostMs, stretches } = stage;

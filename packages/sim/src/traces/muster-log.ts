@@ -1,7 +1,7 @@
 // Muster's own event log, one event a line, as `muster events --follow -o json` prints it and as the API streams it. A job is one row once it has ended:
-// it ran as long as its last run did, on the devices it asked for. What happened between (retries, preemptions) is the policy's
-// doing and is left to the policy that is replayed.
-import { deviceCount, type GroupDemand, type JobDemand, type JobFacts, parseMemberId } from '@muster/model';
+// it ran as long as its last run did, on the devices it asked for.
+import { deviceCount, type GroupDemand, type JobDemand } from '@muster/model';
+import { type PastEvent, PastJobs, type Told } from './past-jobs.ts';
 import type { ToldRow, TraceBuilder } from './trace-builder.ts';
 import type { LineReader, TraceFormat } from './trace-format.ts';
 
@@ -16,25 +16,9 @@ export const musterLog: TraceFormat = {
   open,
 };
 
-interface ReadEvent {
-  readonly kind: string;
-  readonly body: Readonly<Record<string, unknown>>;
-}
-
-interface Submitted {
-  readonly facts: JobFacts;
-  readonly line: number;
-}
-
-interface LastRun {
-  startedMs: number | null;
-  endedMs: number | null;
-}
-
 function open(into: TraceBuilder): LineReader {
-  const submitted = new Map<string, Submitted>();
-  const runs = new Map<string, LastRun>();
-  const arrays = new Set<string>();
+  const past = new PastJobs();
+  const lines = new Map<string, number>();
   into.clockOriginMs = 0;
   const read = (text: string, number: number): void => {
     const event = parsedEvent(text);
@@ -42,34 +26,22 @@ function open(into: TraceBuilder): LineReader {
       into.take(number, { bad: 'it is not an event of the log as JSON' });
       return;
     }
-    const { kind, body } = event;
-    const job = String(body.job ?? '');
-    if (kind === 'job.submitted') {
-      submitted.set(job, { facts: body as unknown as JobFacts, line: number });
-      if (body.array) arrays.add(job);
-    } else if (kind === 'run.running') runs.set(job, { startedMs: body.startedMs as number, endedMs: null });
-    else if (kind === 'run.ended')
-      runs.set(job, { startedMs: null, ...runs.get(job), endedMs: body.endedMs as number });
-    else if (kind === 'job.ended' && !arrays.has(job)) {
-      into.take(number, rowOf(submitted, runs.get(job), job));
-      runs.delete(job);
-      // Members of an array still need its facts.
-      if (!parseMemberId(job)) submitted.delete(job);
-    }
+    if (event.kind === 'job.submitted') lines.set(String(event.body.job), number);
+    const told = past.take(event);
+    if (told) into.take(number, rowOf(told));
   };
   return {
     line: (text, number) => {
       if (text.trim() !== '') read(text, number);
     },
     end: () => {
-      for (const [job, { line }] of submitted) {
-        if (!arrays.has(job)) into.take(line, { excluded: 'it had not ended when the log was written' });
-      }
+      for (const { job } of past.unfinished(0))
+        into.take(lines.get(job) ?? 0, { excluded: 'it had not ended when the log was written' });
     },
   };
 }
 
-function parsedEvent(text: string): ReadEvent | null {
+function parsedEvent(text: string): PastEvent | null {
   if (!text.startsWith('{')) return null;
   try {
     const { kind, body } = JSON.parse(text) as { kind?: unknown; body?: Record<string, unknown> };
@@ -80,16 +52,14 @@ function parsedEvent(text: string): ReadEvent | null {
   }
 }
 
-function rowOf(submitted: ReadonlyMap<string, Submitted>, run: LastRun | undefined, job: string): ToldRow {
-  const facts = submitted.get(parseMemberId(job)?.array ?? job)?.facts;
-  if (!facts) return { excluded: 'it was submitted before the log begins' };
-  if (!run || run.startedMs === null || run.endedMs === null) return { excluded: 'it ended without running' };
-  if (run.endedMs <= run.startedMs) return { excluded: 'it ran for 0 s' };
-  const size = devicesOf(facts.demand);
+function rowOf(told: Told): ToldRow {
+  if ('excluded' in told) return told;
+  const { facts, runMs } = told;
+  const size = devicesAsked(facts.demand);
   if (size === 0) return { excluded: 'it asks for no device' };
   return {
     submitMs: facts.submittedMs,
-    runMs: run.endedMs - run.startedMs,
+    runMs,
     askedMs: facts.durationMs ?? 0,
     size,
     milli: partOf(facts.demand),
@@ -100,7 +70,7 @@ function rowOf(submitted: ReadonlyMap<string, Submitted>, run: LastRun | undefin
 }
 
 /** By the first alternative of each group. */
-function devicesOf({ groups }: JobDemand): number {
+export function devicesAsked({ groups }: JobDemand): number {
   return groups.reduce((sum, group) => sum + group.tasks * perTask(group), 0);
 }
 

@@ -1,8 +1,6 @@
 // Who holds what where the engine has chosen the places: the stage's books of a machine that it does not search itself.
-import type { TaskPlacement } from '@muster/model';
-import { devicesOf, type Fleet, isCounted } from '../../replay/fleet.ts';
+import type { NodeFacts, TaskPlacement } from '@muster/model';
 import type { Holding } from '../../replay/room.ts';
-import { nodesOf } from './virtual-nodes.ts';
 
 export class EngineHolding implements Holding {
   readonly devices: number;
@@ -16,16 +14,15 @@ export class EngineHolding implements Holding {
   #scatteredMilli = 0;
   readonly #counted: boolean;
 
-  constructor(fleet: Fleet) {
-    const facts = nodesOf(fleet);
-    this.devices = devicesOf(fleet);
-    this.#counted = isCounted(fleet);
+  constructor(facts: readonly NodeFacts[], counted: boolean) {
+    this.#counted = counted;
     this.#nodes = new Map(facts.map(({ node }, i) => [node, i]));
     this.#sizeMilli = Float64Array.from(facts, ({ inventory }) =>
       this.#counted ? inventory.cpuMilli : inventory.devices.length * 1000,
     );
     this.#freeMilli = this.#sizeMilli.slice();
-    this.#totalFreeMilli = this.devices * 1000;
+    this.#totalFreeMilli = this.#sizeMilli.reduce((sum, milli) => sum + milli, 0);
+    this.devices = this.#totalFreeMilli / 1000;
     this.#largestGang = this.devices;
   }
 

@@ -6,8 +6,10 @@ import {
   defaultPolicy,
   type EventBody,
   freshPast,
+  type JobFacts,
   type JobId,
   type Policy as MusterPolicy,
+  type NodeFacts,
   type PlanUnit,
   type PreemptUnit,
   preemptedResult,
@@ -29,6 +31,16 @@ export interface MusterOptions {
   readonly policy?: MusterPolicy;
   /** What the engine is told of run times: the duration that each job is submitted with. */
   readonly believe: BeliefsMaker;
+  /** A real system's nodes and jobs, instead of those made up from the fleet and the trace. */
+  readonly real?: RealWorld;
+}
+
+export interface RealWorld {
+  readonly nodes: readonly NodeFacts[];
+  /** By the number of the job in the trace. */
+  readonly facts: readonly JobFacts[];
+  /** The moment zero of the trace. */
+  readonly originMs: number;
 }
 
 export function muster(options: MusterOptions): Policy {
@@ -37,8 +49,9 @@ export function muster(options: MusterOptions): Policy {
     name,
     about,
     enter: ({ trace, fleet, costs }) => {
-      const stage = new Stage(trace, new EngineHolding(fleet), costs);
-      return { stage, player: new MusterPlayer(stage, fleet, options) };
+      const nodes = options.real?.nodes ?? nodesOf(fleet);
+      const stage = new Stage(trace, new EngineHolding(nodes, isCounted(fleet)), costs);
+      return { stage, player: new MusterPlayer(stage, fleet, nodes, options) };
     },
   };
 }
@@ -55,6 +68,7 @@ class MusterPlayer implements Player {
   readonly #policy: MusterPolicy;
   readonly #beliefs: Beliefs;
   readonly #demands: Demands;
+  readonly #real: RealWorld | null;
   readonly #numbers = new Map<JobId, number>();
   readonly #ids: JobId[];
   readonly #version: Int32Array;
@@ -62,11 +76,17 @@ class MusterPlayer implements Player {
   #waiting = 0;
   readonly #preempted = new Map<number, { readonly atMs: number; readonly by: JobId }[]>();
 
-  constructor(stage: Stage<EngineHolding>, fleet: Fleet, options: MusterOptions) {
+  constructor(
+    stage: Stage<EngineHolding>,
+    fleet: Fleet,
+    nodes: readonly NodeFacts[],
+    options: MusterOptions,
+  ) {
     const { trace } = stage;
     this.#stage = stage;
     this.#policy = options.policy ?? defaultPolicy;
     this.#beliefs = options.believe(trace);
+    this.#real = options.real ?? null;
     // A gang is of nodes of one size, and the largest makes the fewest tasks.
     const perNode = Math.max(...fleet.pools.map(({ devicesPerNode }) => devicesPerNode));
     this.#demands = new Demands(trace, isCounted(fleet) ? null : perNode);
@@ -77,7 +97,7 @@ class MusterPlayer implements Player {
       sequence: 0,
       policyVersion: 1,
       policy: this.#policy,
-      nodes: nodesOf(fleet),
+      nodes,
       arrays: [],
       jobs: [],
       runs: [],
@@ -94,31 +114,44 @@ class MusterPlayer implements Player {
   }
 
   readonly submitted = (job: number): void => {
-    const { trace } = this.#stage;
-    const { names } = trace;
     const id = `job_${String(job).padStart(18, '0')}` as JobId;
     this.#ids[job] = id;
     this.#numbers.set(id, job);
     this.#version[job] = 1;
     this.#waiting++;
-    const user = names.users[trace.user[job]!]!;
-    this.#tell({
-      kind: 'job.submitted',
-      job: id,
-      version: 1,
+    const facts = this.#real ? this.#realFacts(this.#real, job) : this.#madeFacts(job);
+    const own = { job: id, version: 1, durationMs: this.#durationMs(job), submittedMs: this.#nowMs };
+    this.#tell({ kind: 'job.submitted', ...facts, ...own, by: facts.user, held: false });
+  };
+
+  #madeFacts(job: number) {
+    const { trace } = this.#stage;
+    const { names } = trace;
+    return {
       name: names.programs[trace.program[job]!]!,
       project: names.projects[trace.project[job]!]!,
       tier: this.#policy.defaultTier,
       priority: 0,
-      user,
-      durationMs: this.#durationMs(job),
+      user: names.users[trace.user[job]!]!,
       deadlineMs: null,
       demand: this.#demands.of(job),
-      submittedMs: this.#nowMs,
-      by: user,
-      held: false,
-    });
-  };
+    };
+  }
+
+  /** A tier that the policy does not have counts as its usual one. */
+  #realFacts({ facts, originMs }: RealWorld, job: number) {
+    const { name, project, tier, priority, user, deadlineMs, demand } = facts[job]!;
+    const known = this.#policy.tiers.some((one) => one.name === tier);
+    return {
+      name,
+      project,
+      tier: known ? tier : this.#policy.defaultTier,
+      priority,
+      user,
+      deadlineMs: deadlineMs === null ? null : Math.max(1, deadlineMs - originMs + epochMs),
+      demand,
+    };
+  }
 
   /** Nobody knows: then the engine assumes what the tier says, and jobs that ask alike share an entry. */
   #durationMs(job: number): number | null {
@@ -154,6 +187,8 @@ class MusterPlayer implements Player {
     }
     throw new Error(`the engine still changed its mind after ${cyclesMax} cycles at ${this.#stage.nowMs} ms`);
   };
+
+  readonly waiting = (): readonly number[] => [...this.#numbers.values()];
 
   #commit(unit: PlanUnit): void {
     if (unit.kind === 'start') this.#start(unit);
