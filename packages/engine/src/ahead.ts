@@ -2,9 +2,10 @@
 // cycle moves shares while it goes on, so that it may serve projects in turns; this is the order it begins with, as if all
 // waiting jobs stood in line.
 import type { Ahead, AheadJob, OrderRule } from '@muster/model';
+import type { Entry } from './entry.ts';
+import type { Line } from './lines.ts';
 import { compareText } from './order.ts';
 import type { Project } from './projects.ts';
-import type { Entry, Line } from './queue.ts';
 import { shareOf, staysWithin } from './shares.ts';
 import type { State } from './state.ts';
 
@@ -28,8 +29,8 @@ export function aheadOf(state: State, job: number): Ahead {
     list(other, { rule: 'starved', sinceMs: state.jobs.sinceMs[other]! });
   }
   if (isStarved) return { count, jobs };
-  for (const rank of queue.ranks()) {
-    if (rank > own.rank) count += queue.waitingAt(rank);
+  for (const rank of queue.lines.ranks()) {
+    if (rank > own.rank) count += queue.lines.waitingAt(rank);
     if (rank < own.rank) break;
     const tree = new Standings(state, rank);
     if (rank === own.rank) count += tree.before(own, job);
@@ -89,7 +90,7 @@ class Standings {
     const { projects, queue } = state;
     this.#root = makeSide(projects.root, false);
     this.#sides.set(projects.root, this.#root);
-    for (const line of queue.linesAt(rank)) this.#enter(line);
+    for (const line of queue.lines.at(rank)) this.#enter(line);
     this.#settle(this.#root);
   }
 

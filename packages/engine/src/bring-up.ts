@@ -1,8 +1,10 @@
 // What has to be looked at again, before anything is decided or explained: jobs whose backoff ended join their lines, and
 // shapes, lanes and searches that a change could have helped are opened. Only a decision forgets whom it has looked at again.
+
+import type { Lane } from './entry.ts';
 import { isUserOver, overAt } from './gates.ts';
 import type { Pass } from './pass.ts';
-import type { Lane, Queue } from './queue.ts';
+import type { Queue } from './queue.ts';
 import { QuotaRights, TierBook } from './rights.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';

@@ -1,9 +1,9 @@
 // Why what did not start in a plan waits, found out on the state as it is: shapes that do not fit are blocked with their reason,
 // lanes over a ceiling are gated, and who only stands behind others is judged again when the plan has come back.
 import type { OverCeiling } from '@muster/model';
+import type { Entry, Lane } from './entry.ts';
 import { allOver, allOverAny, overAt } from './gates.ts';
 import type { Kept, Pass } from './pass.ts';
-import type { Entry, Lane } from './queue.ts';
 import { type Reason, reasonOf } from './reason.ts';
 import type { Ask } from './resource-keys.ts';
 import type { Shape } from './shape.ts';

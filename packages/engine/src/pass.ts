@@ -3,6 +3,8 @@
 //
 // The first jobs that wait for room get planned starts (reservations.ts). For their sake shapes that do not fit stand in
 // line too, but only when somebody who could start would pass them.
+
+import type { Entry, Lane } from './entry.ts';
 import { place } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { overAt } from './gates.ts';
@@ -11,7 +13,7 @@ import { Members } from './members.ts';
 import { PlacedJobs } from './placed-jobs.ts';
 import { releasePort } from './ports.ts';
 import { Preemptions } from './preempt.ts';
-import type { Entry, Lane, Queue } from './queue.ts';
+import type { Queue } from './queue.ts';
 import { Reservations } from './reservations.ts';
 import { type Ask, noAsk, type ResourceKeys } from './resource-keys.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';

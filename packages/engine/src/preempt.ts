@@ -5,11 +5,11 @@
 // gets less and possible victims fewer. That is not so for gangs that are placed greedily, and where domains have countable
 // resources, because less room elsewhere may happen to help them: they look again once something was taken.
 import type { Claim, JobId } from '@muster/model';
+import type { Entry, Lane } from './entry.ts';
 import { isUserOver, overAt, projectOver } from './gates.ts';
 import type { Placement } from './ledger.ts';
 import type { Members } from './members.ts';
 import type { Found } from './pass.ts';
-import type { Entry, Lane } from './queue.ts';
 import type { Ask } from './resource-keys.ts';
 import { isLasting, QuotaRights, TierBook } from './rights.ts';
 import { lookedInVain, type State } from './state.ts';

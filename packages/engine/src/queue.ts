@@ -1,11 +1,9 @@
 // Who waits, in which order, and what has to be looked at again.
-//   Entry: jobs of equal project, user, tier, priority, duration, deadline and demand; one verdict for all of them.
-//   Lane:  entries of one project, user and demand: what room and ceilings say of one they say of all.
+// Jobs are grouped in entries, those in lanes (entry.ts), and lanes in shapes.
 //   Shape: lanes of one demand. A shape that did not fit is *blocked* with its reason until something happens that could help it,
 //          and a lane over a ceiling is *gated* until use goes down or the ceiling goes up, so that a cycle with nothing to
 //          do looks at nothing. `open` are the shapes to try; `fresh` are entries that have not been told anything.
-//   Line:  all waiting jobs of a project and a tier rank in their order, to count who is ahead of whom.
-// Starved jobs stand apart: entries and lanes list them separately.
+//   Line:  all waiting jobs of a project and a tier rank in their order (lines.ts).
 import {
   type EntryFacts,
   entryKey,
@@ -15,66 +13,15 @@ import {
   type Policy,
   tierNamed,
 } from '@muster/model';
-import { type Duration, durationOf } from './expected-end.ts';
+import { type Entry, type Gate, keyIn, keyOf, type Lane, waitingOf } from './entry.ts';
+import { durationOf } from './expected-end.ts';
 import { type held, type JobTable, type placed, queued, type spent } from './jobs.ts';
+import { type Line, Lines } from './lines.ts';
 import { Mix } from './mix.ts';
-import { compareStanding, compareSubmitted, compareWaiting, type Standing } from './order.ts';
+import { compareStanding, compareSubmitted, compareWaiting } from './order.ts';
 import type { Project, Projects } from './projects.ts';
-import type { Reason } from './reason.ts';
 import { type Shape, ShapeTable } from './shape.ts';
 import { SortedInts } from './sorted-ints.ts';
-import type { Head } from './turns.ts';
-
-export interface Entry extends Standing {
-  readonly id: number;
-  readonly lane: Lane;
-  readonly facts: EntryFacts;
-  rank: number;
-  urgent: boolean;
-  latestStartMs: number;
-  aheadMs: number;
-  starvesAfterMs: number;
-  duration: Duration;
-  line: Line;
-  /** Waiting jobs that are not starved, first come first. */
-  readonly jobs: SortedInts;
-  /** Starved ones, longest waiting first; made when there is one. */
-  starved: SortedInts | null;
-  /** Jobs of this entry in any state. */
-  uses: number;
-  /** The reason last returned by `decide`; what was told is a cache, not state. */
-  told: Reason | null;
-}
-
-export interface Lane {
-  readonly id: number;
-  readonly key: string;
-  readonly shape: Shape;
-  readonly project: Project;
-  readonly user: string;
-  /** Entries with waiting jobs: first in the order first, and by their longest waiting starved job. */
-  readonly entries: SortedInts;
-  readonly starved: SortedInts;
-  /** Entries of this lane, waiting or not. */
-  uses: number;
-  waiting: number;
-  gated: Gate | null;
-  /** How a walk takes up its first entry that has jobs in line (turns.ts); null when that has to be found out anew. */
-  head: Head | null;
-}
-
-/** A ceiling that keeps a lane out of line. */
-export interface Gate {
-  /** Where use must go down. */
-  readonly at: Project;
-  readonly reason: Reason;
-}
-
-export interface Line {
-  readonly project: Project;
-  readonly rank: number;
-  readonly jobs: SortedInts;
-}
 
 const notInLine = 0;
 const inLine = 1;
@@ -102,6 +49,7 @@ export class Queue {
   readonly pressing: SortedInts;
   /** What all its jobs ask for together, waiting or placed. */
   readonly mix: Mix;
+  readonly lines: Lines;
   entries: (Entry | undefined)[] = [];
   lanes: (Lane | undefined)[] = [];
   waiting = 0;
@@ -110,9 +58,6 @@ export class Queue {
   #policy: Policy;
   readonly #byKey = new Map<string, Entry>();
   readonly #laneByKey = new Map<string, Lane>();
-  readonly #lines = new Map<Project, Line[]>();
-  /** Jobs in line by tier rank. */
-  readonly #rankCounts = new Map<number, number>();
   readonly #gatedAt = new Map<Project, Set<Lane>>();
   /** Lanes with waiting jobs of each project's own. */
   readonly #waitingAt = new Map<Project, Set<Lane>>();
@@ -128,6 +73,7 @@ export class Queue {
     this.starving = this.#sorted(this.#compareStarving, from?.starving);
     this.starved = this.#sorted(this.compareStarved, from?.starved);
     this.pressing = this.#sorted(this.#comparePressing, from?.pressing);
+    this.lines = new Lines(this.compareInLine);
     this.shapes = from ? this.#copyFrom(from) : new ShapeTable();
   }
 
@@ -278,27 +224,7 @@ export class Queue {
   /** Waiting jobs that are starved or of higher tiers, and those before it in its own project. */
   ahead(job: number): number {
     if (this.jobs.line[job] === starved) return this.starved.rank(job);
-    const { rank, line } = this.entryOf(job);
-    let count = this.starved.size + line.jobs.rank(job);
-    for (const [other, jobs] of this.#rankCounts) if (other > rank) count += jobs;
-    return count;
-  }
-
-  /** Lines of a tier rank in which jobs wait; in no order that a decision may rest on. */
-  *linesAt(rank: number): IterableIterator<Line> {
-    for (const lines of this.#lines.values())
-      for (const line of lines) if (line.rank === rank && line.jobs.size > 0) yield line;
-  }
-
-  /** Tier ranks in which jobs wait, highest first. */
-  ranks(): number[] {
-    const ranks = [...this.#rankCounts].flatMap(([rank, count]) => (count > 0 ? [rank] : []));
-    return ranks.sort((a, b) => b - a);
-  }
-
-  /** Jobs in line of a tier rank. */
-  waitingAt(rank: number): number {
-    return this.#rankCounts.get(rank) ?? 0;
+    return this.starved.size + this.lines.ahead(this.entryOf(job).line, job);
   }
 
   /** Waiting jobs of every project and those below it. */
@@ -469,21 +395,7 @@ export class Queue {
     entry.urgent = false;
     entry.starvesAfterMs = tier?.starvesAfterMs ?? never;
     entry.duration = durationOf(this.#policy, entry.facts);
-    entry.line = this.#lineOf(entry.lane.project, entry.rank);
-  }
-
-  #lineOf(project: Project, rank: number): Line {
-    let lines = this.#lines.get(project);
-    if (!lines) {
-      lines = [];
-      this.#lines.set(project, lines);
-    }
-    let line = lines.find((known) => known.rank === rank);
-    if (!line) {
-      line = { project, rank, jobs: new SortedInts(this.compareInLine) };
-      lines.push(line);
-    }
-    return line;
+    entry.line = this.lines.of(entry.lane.project, entry.rank);
   }
 
   #laneOf(shape: Shape, { project, user }: EntryFacts): Lane {
@@ -572,9 +484,8 @@ export class Queue {
     if (leads) lane.entries.remove(entry.id);
     entry.jobs.insert(job);
     if (leads || entry.jobs.size === 1) lane.entries.insert(entry.id);
-    entry.line.jobs.insert(job);
+    this.lines.join(entry.line, job);
     if (entry.starvesAfterMs !== never) this.starving.insert(job);
-    this.#rankCounts.set(entry.rank, (this.#rankCounts.get(entry.rank) ?? 0) + 1);
   }
 
   #leaveLine(job: number): void {
@@ -593,9 +504,8 @@ export class Queue {
     if (leads) lane.entries.remove(entry.id);
     entry.jobs.remove(job);
     if (leads && entry.jobs.size > 0) lane.entries.insert(entry.id);
-    entry.line.jobs.remove(job);
+    this.lines.leave(entry.line, job);
     if (entry.starvesAfterMs !== never) this.starving.remove(job);
-    this.#rankCounts.set(entry.rank, this.#rankCounts.get(entry.rank)! - 1);
     if (entry.jobs.size === 0 && !entry.urgent && entry.latestStartMs !== never)
       this.pressing.remove(entry.id);
   }
@@ -632,19 +542,7 @@ export class Queue {
   #copyFrom(from: Queue): ShapeTable {
     const shapes = new Map<Shape, Shape>();
     const table = from.shapes.copy(shapes);
-    const lines = new Map<Line, Line>();
-    for (const own of from.#lines.values()) {
-      for (const line of own) {
-        const project = this.projects.all[line.project.id]!;
-        lines.set(line, { project, rank: line.rank, jobs: line.jobs.copy(this.compareInLine) });
-      }
-    }
-    for (const line of lines.values()) {
-      const known = this.#lines.get(line.project);
-      if (known) known.push(line);
-      else this.#lines.set(line.project, [line]);
-    }
-    for (const [rank, count] of from.#rankCounts) this.#rankCounts.set(rank, count);
+    const lines = this.lines.copyFrom(from.lines, ({ id }) => this.projects.all[id]!);
     this.lanes = from.lanes.map((lane) => lane && this.#copyLane(lane, shapes.get(lane.shape)!, from));
     this.entries = from.entries.map((entry) => {
       if (!entry) return undefined;
@@ -690,20 +588,6 @@ export class Queue {
 function setIn<T>(set: Set<T>, item: T, isIn: boolean): void {
   if (isIn) set.add(item);
   else set.delete(item);
-}
-
-/** Waiting jobs of the entry, starved or not. */
-export function waitingOf(entry: Entry): number {
-  return entry.jobs.size + (entry.starved?.size ?? 0);
-}
-
-function keyIn(entry: Entry): string {
-  return keyOf(entry.lane.shape, entry.facts);
-}
-
-/** Inside one queue; the user comes last, because nothing is forbidden in its name. */
-function keyOf({ id }: Shape, { project, user, tier, priority, durationMs, deadlineMs }: EntryFacts): string {
-  return `${id}|${project}|${tier}|${priority}|${durationMs}|${deadlineMs}|${user}`;
 }
 
 function addTo(lanes: Map<Project, Set<Lane>>, project: Project, lane: Lane): void {

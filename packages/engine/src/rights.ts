@@ -6,9 +6,9 @@
 // taken. `reach` writes these down as a text. Jobs of one demand and reach have the same right to every run, so that one search
 // serves them all; and with an empty reach there is no right to any run, so that nobody need be looked at.
 import { type Right, type Tier, tierNamed } from '@muster/model';
+import type { Entry, Lane } from './entry.ts';
 import { none } from './project-amounts.ts';
 import type { Project } from './projects.ts';
-import type { Entry, Lane } from './queue.ts';
 import { type Ask, noAsk } from './resource-keys.ts';
 import type { RunGroup } from './run-table.ts';
 import type { State } from './state.ts';

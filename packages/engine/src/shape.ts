@@ -9,9 +9,9 @@ import {
   type Preference,
 } from '@muster/model';
 import type { ClassTable } from './classes.ts';
+import type { Lane } from './entry.ts';
 import { type ClassFit, matchClass } from './match.ts';
 import { type MixPart, mixParts } from './mix.ts';
-import type { Lane } from './queue.ts';
 import type { Reason } from './reason.ts';
 import type { Ask } from './resource-keys.ts';
 import type { Tree } from './tree.ts';

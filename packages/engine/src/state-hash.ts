@@ -8,10 +8,10 @@ import {
   type Places,
   type Uses,
 } from '@muster/model';
+import type { Entry } from './entry.ts';
 import type { Fleet } from './fleet.ts';
 import { Hasher, SetHasher } from './hash.ts';
 import { placed, spent } from './jobs.ts';
-import type { Entry } from './queue.ts';
 import type { State } from './state.ts';
 
 export function stateHash(state: State): string {

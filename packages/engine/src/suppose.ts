@@ -1,13 +1,13 @@
 // The state as it would be after one change, for questions: each function changes it and returns what puts everything back,
 // what was told and tried in vain included. Whoever asks calls that before anything else happens.
 import type { LiveRun, Quota } from '@muster/model';
+import type { Gate, Lane } from './entry.ts';
 import { overAt } from './gates.ts';
 import { Members } from './members.ts';
 import { isFull } from './pool.ts';
 import { releasePort, takePort } from './ports.ts';
 import { Preemptions } from './preempt.ts';
 import type { Project } from './projects.ts';
-import type { Gate, Lane } from './queue.ts';
 import type { Reason } from './reason.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';

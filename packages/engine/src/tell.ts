@@ -1,9 +1,10 @@
 // What each entry is told after a plan: its binding reason, when that is another than it was last told.
 import { type EntryVerdict, invariant } from '@muster/model';
+import { type Entry, waitingOf } from './entry.ts';
 import { behind, type Judged, startedJobs, type Why } from './judge.ts';
 import { compareText } from './order.ts';
 import type { Pass } from './pass.ts';
-import { type Entry, type Queue, waitingOf } from './queue.ts';
+import type { Queue } from './queue.ts';
 import { type Reason, reasonOf } from './reason.ts';
 import type { State } from './state.ts';
 

@@ -2,10 +2,12 @@
 // tournament over the project tree: every project keeps its children in a heap by the job each would send next, so that a
 // job placed or dropped costs the length of its path and not the number of projects. Of a lane only the first entry
 // is taken up; the next one comes up when that was reached.
+
+import type { Entry, Lane } from './entry.ts';
 import type { Members } from './members.ts';
 import type { Taken } from './pass.ts';
 import type { Project, Projects } from './projects.ts';
-import type { Entry, Lane, Queue } from './queue.ts';
+import type { Queue } from './queue.ts';
 import type { Ask } from './resource-keys.ts';
 import type { Shape } from './shape.ts';
 import { shareOf, staysWithin } from './shares.ts';

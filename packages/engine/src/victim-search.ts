@@ -3,6 +3,7 @@
 // victim without whom it still fits. The fleet is changed while looking and is afterwards as it was.
 import type { Claim, JobId, Right, TaskPlacement } from '@muster/model';
 import { Attempt } from './attempt.ts';
+import type { Lane } from './entry.ts';
 import { domainGround, groupOrder, likeliest, place } from './fit.ts';
 import { type ProjectOver, projectOver } from './gates.ts';
 import { undo } from './ledger.ts';
@@ -11,7 +12,6 @@ import { compareText } from './order.ts';
 import { roomsOf } from './packing.ts';
 import { tasksOf } from './plan-units.ts';
 import { isWithin, type Project } from './projects.ts';
-import type { Lane } from './queue.ts';
 import type { Rights } from './rights.ts';
 import type { Rooms } from './rooms.ts';
 import type { RunTable } from './run-table.ts';
