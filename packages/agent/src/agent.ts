@@ -28,7 +28,7 @@ import { agentVersion } from './version.ts';
 export interface AgentHandle {
   /** Leaves: tasks go on, kept by the supervisor. */
   stop(): Promise<void>;
-  /** Looks at the inventory again, as SIGHUP does. */
+  /** Looks at the inventory again. */
   recheck(): Promise<void>;
   /** Settles when the agent has ended. */
   readonly done: Promise<AgentEnd>;

@@ -1,5 +1,5 @@
-// What an agent does now and then, beside its connection: look at its inventory again (also on SIGHUP) and remove what is
-// no longer kept.
+// What an agent does now and then, beside its connection: look at its inventory again and remove what is no
+// longer kept.
 import type { Logger } from './options.ts';
 
 const recheckEveryMs = 60_000;
@@ -19,10 +19,8 @@ export function keepHouse({ recheck, removeOld }: Chores, log: Logger): () => vo
   const remove = doing('removing old output', removeOld);
   const timers = [setInterval(look, recheckEveryMs), setInterval(remove, removeEveryMs)];
   for (const timer of timers) timer.unref();
-  process.on('SIGHUP', look);
   remove();
   return () => {
     for (const timer of timers) clearInterval(timer);
-    process.off('SIGHUP', look);
   };
 }

@@ -5,6 +5,8 @@ import { exit, Interrupts, type Terminal } from '@muster/cli';
 export function processTerminal(): Terminal {
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
+      // The terminal is gone: who stops in good order at SIGHUP has nobody to tell.
+      if (error.code === 'EIO' && process.listenerCount('SIGHUP') > 0) return;
       process.exit(error.code === 'EPIPE' ? exit.brokenPipe : exit.failed);
     });
   const interrupts = new Interrupts(() => process.exit(exit.interrupted));

@@ -1,10 +1,15 @@
-// How a part of the system is told to stop: the first Ctrl-C or SIGTERM asks, a second one does not wait.
+// How a part of the system is told to stop: the first Ctrl-C, SIGTERM or SIGHUP (its terminal is gone) asks, a second one
+// does not wait.
 import { type Cli, exit } from '@muster/cli';
 
-export type StopSignal = 'SIGINT' | 'SIGTERM';
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
 /** Resolves at the first signal. From then on the next one ends the process at once. */
-export function untilStopped(cli: Cli, onSecond: string): Promise<StopSignal> {
+export function untilStopped(
+  cli: Cli,
+  onSecond: string,
+  signals: readonly StopSignal[] = ['SIGTERM', 'SIGHUP'],
+): Promise<StopSignal> {
   return new Promise((resolve) => {
     let asked = false;
     const take = (signal: StopSignal): void => {
@@ -16,7 +21,7 @@ export function untilStopped(cli: Cli, onSecond: string): Promise<StopSignal> {
       resolve(signal);
     };
     cli.terminal.onInterrupt(() => take('SIGINT'));
-    process.on('SIGTERM', () => take('SIGTERM'));
+    for (const signal of signals) process.on(signal, () => take(signal));
   });
 }
 

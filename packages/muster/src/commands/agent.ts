@@ -32,9 +32,13 @@ export async function agent(cli: Cli, flags: AgentFlags): Promise<void> {
   const caFile = caFileOf(cli, flags);
   const otherServers = flags.server?.slice(1);
   const options = { ...machine, dir, log, otherServers, ports, userMap, address, caFile, cgroups, taskUser };
-  const stopped = untilStopped(cli, 'muster: stopping at once');
+  const stopped = untilStopped(cli, 'muster: stopping at once', ['SIGTERM']);
   let running: AgentHandle | null = null;
-  process.on('SIGHUP', () => void running?.recheck());
+  process.on('SIGHUP', () => {
+    running
+      ?.recheck()
+      .catch((error: unknown) => log.warn({ error: String(error) }, 'rechecking the inventory failed'));
+  });
   const left = stopped.then((signal): never => {
     throw new CliFailure(`${signal} before the node was enrolled`, exit.interrupted);
   });
