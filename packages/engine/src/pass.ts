@@ -270,7 +270,11 @@ function preempt(state: State, pass: Pass, { job, shape }: Head): Found {
   pass.reservations.unshade();
   matchShape(shape, state.fleets.live.classes);
   const found = pass.preemptions.try(job);
-  if (found === 'has') pass.reservations.changed();
+  if (found === 'has') {
+    pass.reservations.changed();
+    // What they kept from others they may keep no longer.
+    pass.keptFromMs.clear();
+  }
   return found;
 }
 
