@@ -166,6 +166,18 @@ export async function held(url: string, text: string): Promise<() => Promise<voi
   return () => client.end();
 }
 
+/** Statements one after the other on a connection of their own, outside any store. */
+export async function statements(url: string) {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  return {
+    run: async (text: string, values: readonly unknown[] = []) =>
+      void (await client.query(text, [...values])),
+    end: () => client.end(),
+  };
+}
+
 // Everything a test can have left behind; what migrations put there stays.
 const emptying = `
 ${['job', 'idempotency', 'entry', 'run', 'task', 'node', 'inventory', 'enrolment', 'frozen', 'outbox', 'server', 'decision', 'event', 'token', 'audit'].map((table) => `DELETE FROM ${table};`).join('\n')}

@@ -1,0 +1,231 @@
+// The checkers, looking at every event of the log, at every process that starts anywhere, and at every answer that a server or
+// a client gets. The first thing that must not be ends the seed. Rules by number: ARCHITECTURE.md, invariants.
+import type { Amounts, JobId, LogEvent, NodeId, Policy, RunId, TaskPlacement } from '@muster/model';
+import { parseRunId, wholeDevice } from '@muster/model';
+import type { Store } from '@muster/store';
+import type { GroundWatch, LiveTask } from '../world/ground.ts';
+import { JobLog, must, Violation } from './job-log.ts';
+
+interface Held {
+  cpuMilli: number;
+  memoryMib: number;
+  readonly devices: number[];
+}
+
+interface Room {
+  readonly cpuMilli: number;
+  readonly memoryMib: number;
+  readonly devices: number;
+}
+
+export class Checkers {
+  readonly log = new JobLog();
+  readonly events: LogEvent[] = [];
+  readonly #epochs: { readonly sequence: number; readonly epoch: number }[] = [];
+  readonly #rooms = new Map<NodeId, Room>();
+  readonly #held = new Map<NodeId, Held>();
+  readonly #uses = new Map<string, Map<string, number>>();
+  readonly #started = new Set<string>();
+  readonly #live: () => ReadonlySet<LiveTask>;
+  #policy: Policy | null = null;
+  #violation: Violation | null = null;
+
+  constructor(live: () => ReadonlySet<LiveTask>) {
+    this.#live = live;
+  }
+
+  /** Those found where nobody could be told of them. */
+  get violation(): Violation | null {
+    return this.#violation;
+  }
+
+  read(event: LogEvent): void {
+    const { body, sequence } = event;
+    const last = this.events.at(-1)?.sequence ?? 0;
+    must(sequence === last + 1, 'log', () => `event ${sequence} after ${last}`);
+    this.events.push(event);
+    this.log.read(body);
+    switch (body.kind) {
+      case 'leader.changed': {
+        const before = this.#epochs.at(-1)?.epoch ?? 0;
+        must(body.epoch > before, 'S6', () => `epoch ${body.epoch} after ${before}`);
+        this.#epochs.push({ sequence, epoch: body.epoch });
+        return;
+      }
+      case 'policy.changed':
+        this.#policy = body.policy;
+        return;
+      case 'node.joined':
+      case 'node.changed':
+        this.#rooms.set(body.node, { ...body.inventory, devices: body.inventory.devices.length });
+        return;
+      case 'run.planned': {
+        must(
+          body.epoch === this.#epochs.at(-1)?.epoch,
+          'S6',
+          () => `${body.run} was planned by epoch ${body.epoch}`,
+        );
+        for (const task of body.tasks) this.#take(body.run, task);
+        this.#use(body.run, 1);
+        return;
+      }
+      case 'run.running':
+        this.#allStarted(body.run);
+        return;
+      case 'run.ended': {
+        for (const task of this.log.runs.get(body.run)?.tasks ?? []) this.#giveBack(task);
+        this.#use(body.run, -1);
+        return;
+      }
+      default:
+    }
+  }
+
+  /** S1: what is sold of a node is never more than it has; a run holds what it has until its end is proven. */
+  #take(run: RunId, task: TaskPlacement): void {
+    const room = this.#rooms.get(task.node);
+    must(room !== undefined, 'S1', () => `${run} is on ${task.node}, which nobody knows`);
+    const held = this.#held.get(task.node) ?? { cpuMilli: 0, memoryMib: 0, devices: [] };
+    this.#held.set(task.node, held);
+    held.cpuMilli += task.cpuMilli;
+    held.memoryMib += task.memoryMib;
+    must(
+      held.cpuMilli <= room.cpuMilli && held.memoryMib <= room.memoryMib,
+      'S1',
+      () => `${run} oversells ${task.node}`,
+    );
+    for (const device of task.devices) {
+      held.devices[device] = (held.devices[device] ?? 0) + task.deviceMilli;
+      must(
+        device < room.devices && (held.devices[device] ?? 0) <= wholeDevice,
+        'S1',
+        () => `${run} is sold device ${device} of ${task.node}, which is another's`,
+      );
+    }
+  }
+
+  #giveBack(task: TaskPlacement): void {
+    const held = this.#held.get(task.node);
+    if (!held) return;
+    held.cpuMilli -= task.cpuMilli;
+    held.memoryMib -= task.memoryMib;
+    for (const device of task.devices) held.devices[device] = (held.devices[device] ?? 0) - task.deviceMilli;
+  }
+
+  /** S7: what a plan adds keeps every ceiling above it. */
+  #use(id: RunId, sign: 1 | -1): void {
+    const run = this.log.runs.get(id);
+    if (!run) return;
+    for (const path of pathsUp(run.project)) {
+      const uses = this.#uses.get(path) ?? new Map<string, number>();
+      this.#uses.set(path, uses);
+      const ceiling = this.#policy?.quotas.find(({ project }) => project === path)?.ceiling ?? {};
+      for (const [key, amount] of Object.entries(run.uses)) {
+        const sum = (uses.get(key) ?? 0) + sign * amount;
+        uses.set(key, sum);
+        const most = limitOf(ceiling, key);
+        must(
+          sign < 0 || sum <= most,
+          'S7',
+          () => `${id} takes ${path} to ${sum} of ${key}, and its ceiling is ${most}`,
+        );
+      }
+    }
+  }
+
+  /** S2: a run that is told to run has every one of its processes started. */
+  #allStarted(id: RunId): void {
+    for (const { rank } of this.log.runs.get(id)?.tasks ?? [])
+      must(
+        this.#started.has(`${id}/${rank}`),
+        'S2',
+        () => `${id} is said to run, and rank ${rank} never started`,
+      );
+  }
+
+  readonly ground: GroundWatch = {
+    started: (task) => this.#keep(() => this.#processStarted(task)),
+    ended: () => {},
+  };
+
+  /** S3: a key starts once, and never while another attempt of its job runs where we can fence. */
+  #processStarted(task: LiveTask): void {
+    const key = `${task.run}/${task.rank}`;
+    must(!this.#started.has(key), 'S3', () => `${key} starts a second time, on ${task.node}`);
+    this.#started.add(key);
+    must(this.log.runs.has(task.run), 'S3', () => `${key} starts, which nobody planned`);
+    this.overlap();
+  }
+
+  overlap(): void {
+    const attempts = new Map<JobId, LiveTask>();
+    for (const task of this.#live()) {
+      if (!task.fenced || !task.executes()) continue;
+      const { job } = parseRunId(task.run) as { job: JobId };
+      const other = attempts.get(job);
+      must(
+        other === undefined || other.run === task.run,
+        'S3',
+        () => `${task.run} on ${task.node} and ${other?.run} on ${other?.node} run at once`,
+      );
+      attempts.set(job, task);
+    }
+  }
+
+  /** S4: what a client was told is so. */
+  acknowledged(job: JobId): void {
+    this.#keep(() =>
+      must(this.log.jobs.has(job), 'S4', () => `${job} was acknowledged and is not in the log`),
+    );
+  }
+
+  /** S6: what a server was told that it decided, it decided with the epoch of that moment. */
+  watched(store: Store): Store {
+    const decided = async <T extends { readonly outcome: string; readonly sequence?: number }>(
+      what: string,
+      epoch: number,
+      answer: Promise<T>,
+    ): Promise<T> => {
+      const settled = await answer;
+      if (settled.outcome === 'committed')
+        this.#keep(() => this.#mayDecide(what, epoch, settled.sequence ?? 0));
+      return settled;
+    };
+    return {
+      ...store,
+      commitPlan: (epoch, plan, trace) => decided('plan', epoch, store.commitPlan(epoch, plan, trace)),
+      expire: (epoch, items) => decided('expiry', epoch, store.expire(epoch, items)),
+      silenceOverdue: (epoch) => decided('silence', epoch, store.silenceOverdue(epoch)),
+      freeze: (epoch, freeze) => decided('freeze', epoch, store.freeze(epoch, freeze)),
+    };
+  }
+
+  #mayDecide(what: string, epoch: number, sequence: number): void {
+    const inForce = this.#epochs.findLast((one) => one.sequence <= sequence)?.epoch ?? 0;
+    must(
+      epoch === inForce,
+      'S6',
+      () => `a ${what} of epoch ${epoch} was taken at ${sequence}, when the epoch was ${inForce}`,
+    );
+  }
+
+  #keep(check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      if (!(error instanceof Violation)) throw error;
+      this.#violation ??= error;
+    }
+  }
+}
+
+function limitOf(ceiling: Amounts, key: string): number {
+  const amount = ceiling[key];
+  return typeof amount === 'number' ? amount : Number.POSITIVE_INFINITY;
+}
+
+/** A project and those above it. */
+function pathsUp(project: string): string[] {
+  const parts = project.split('/');
+  return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
+}

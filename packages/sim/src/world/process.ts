@@ -1,0 +1,61 @@
+// A process of a virtual world. Paused, it runs nothing, and what would have happened to it happens when it goes on, in the
+// order of time; killed, nothing ever happens to it again.
+import type { Clock, Timers } from '@muster/control';
+import type { Scheduler } from './scheduler.ts';
+
+export class VirtualProcess {
+  readonly #scheduler: Scheduler;
+  readonly #bornMs: number;
+  #state: 'running' | 'paused' | 'dead' = 'running';
+  #missed: (() => void)[] = [];
+  #resumedMs = -1;
+
+  constructor(scheduler: Scheduler) {
+    this.#scheduler = scheduler;
+    this.#bornMs = scheduler.nowMs;
+  }
+
+  get alive(): boolean {
+    return this.#state !== 'dead';
+  }
+
+  get running(): boolean {
+    return this.#state === 'running';
+  }
+
+  /** Does anything of its own: what was due while it was paused comes first, at the moment it goes on. */
+  get executes(): boolean {
+    return this.#state === 'running' && this.#scheduler.nowMs > this.#resumedMs;
+  }
+
+  /** Counts also while the process is paused, as a machine's monotonic clock does. */
+  readonly clock: Clock = { monotonicMs: () => this.#scheduler.nowMs - this.#bornMs };
+
+  readonly timers: Timers = {
+    after: (ms, callback) => this.#scheduler.after(ms, () => this.deliver(callback)),
+  };
+
+  /** Something reaches the process now. */
+  deliver(callback: () => void): void {
+    if (this.#state === 'running') callback();
+    else if (this.#state === 'paused') this.#missed.push(callback);
+  }
+
+  pause(): void {
+    if (this.#state === 'running') this.#state = 'paused';
+  }
+
+  resume(): void {
+    if (this.#state !== 'paused') return;
+    this.#state = 'running';
+    this.#resumedMs = this.#scheduler.nowMs;
+    const missed = this.#missed;
+    this.#missed = [];
+    for (const callback of missed) this.#scheduler.after(0, () => this.deliver(callback));
+  }
+
+  kill(): void {
+    this.#state = 'dead';
+    this.#missed = [];
+  }
+}

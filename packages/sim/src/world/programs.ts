@@ -1,0 +1,87 @@
+// What users' programs do, as drawn when their job is submitted: how long they work, how they end, whether they save their work,
+// heed a signal or hang. Work that was saved is not done again by the next attempt.
+import { type JobId, parseRunId, type RunId, submittedJob, type TaskExit } from '@muster/model';
+
+export interface Behaviour {
+  readonly workMs: number;
+  /** How each attempt ends, the last one again and again. */
+  readonly ends: readonly ('ok' | 'user' | 'out-of-memory' | 'hang')[];
+  /** Ignores the stop signal and is killed at the end of its grace. */
+  readonly stubborn: boolean;
+  readonly checkpointEveryMs: number | null;
+  /** This rank takes three times as long. */
+  readonly straggler: number | null;
+}
+
+export interface Program {
+  readonly endsAfterMs: number | null;
+  readonly exit: TaskExit;
+  readonly stubborn: boolean;
+  readonly checkpointEveryMs: number | null;
+}
+
+export class Programs {
+  readonly #behaviours = new Map<JobId, Behaviour>();
+  /** Saved work by job, and the attempt that saved it: an older one is refused. */
+  readonly #saved = new Map<JobId, { readonly attempt: number; readonly workMs: number }>();
+
+  add(job: JobId, behaviour: Behaviour): void {
+    this.#behaviours.set(job, behaviour);
+  }
+
+  of(run: RunId, rank: number): Program {
+    const { job, attempt } = parsed(run);
+    const behaviour = this.#behaviours.get(submittedJob(job)) ?? plain;
+    const end = behaviour.ends[Math.min(attempt, behaviour.ends.length) - 1] ?? 'ok';
+    const left = Math.max(200, behaviour.workMs - (this.#saved.get(job)?.workMs ?? 0));
+    const workMs = behaviour.straggler === rank ? 3 * left : left;
+    const { stubborn, checkpointEveryMs } = behaviour;
+    return {
+      endsAfterMs: end === 'hang' ? null : end === 'ok' ? workMs : Math.ceil(workMs / 2),
+      exit: exits[end],
+      stubborn,
+      checkpointEveryMs,
+    };
+  }
+
+  save(run: RunId, workMs: number): void {
+    const { job, attempt } = parsed(run);
+    const before = this.#saved.get(job);
+    if (before && before.attempt > attempt) return;
+    const base = before && before.attempt === attempt ? 0 : (before?.workMs ?? 0);
+    this.#saved.set(job, { attempt, workMs: Math.max(before?.workMs ?? 0, base + workMs) });
+  }
+}
+
+const plain: Behaviour = {
+  workMs: 1000,
+  ends: ['ok'],
+  stubborn: false,
+  checkpointEveryMs: null,
+  straggler: null,
+};
+
+function parsed(run: RunId) {
+  const of = parseRunId(run);
+  if (!of) throw new Error(`${run} is not a run`);
+  return of;
+}
+
+const failed = (
+  errorClass: 'user' | 'out-of-memory',
+  code: number | null,
+  signal: string | null,
+): TaskExit => ({
+  ok: false,
+  class: errorClass,
+  code,
+  signal,
+  reason: { code: errorClass, message: `ended as ${errorClass}` },
+});
+
+const exits: Readonly<Record<Behaviour['ends'][number], TaskExit>> = {
+  ok: { ok: true },
+  hang: { ok: true },
+  user: failed('user', 1, null),
+  'out-of-memory': failed('out-of-memory', null, 'SIGKILL'),
+};
