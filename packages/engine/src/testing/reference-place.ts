@@ -477,9 +477,13 @@ export function isSuch(device: Device, wanted: AcceleratorDemand, hardware: read
   );
 }
 
-function labelsOf(facts: NodeFacts): Map<string, string> {
+const labelsKnown = new WeakMap<NodeFacts, ReadonlyMap<string, string>>();
+
+function labelsOf(facts: NodeFacts): ReadonlyMap<string, string> {
   const own = { cluster: facts.cluster, pool: facts.pool, node: facts.name };
-  return new Map(Object.entries({ ...facts.inventory.labels, ...own }));
+  const all = labelsKnown.get(facts) ?? new Map(Object.entries({ ...facts.inventory.labels, ...own }));
+  labelsKnown.set(facts, all);
+  return all;
 }
 
 export function admits({ facts }: Pick<Box, 'facts'>, demand: JobDemand): boolean {

@@ -138,14 +138,15 @@ const everywhere: Near = () => true;
 
 /** Domains with room for all, those with least room first. */
 function holding(gang: Gang, g: number, near: Near, region: Domain, level: number, tasks: number): Domain[] {
+  const needs = leastNeeds(gang, g);
   return within(gang, region, level)
-    .map((domain) => ({ domain, room: roomOf(gang, g, near, domain) }))
+    .map((domain) => ({ domain, room: roomOf(gang, g, near, domain, needs) }))
     .filter(({ room }) => room >= tasks)
     .sort((a, b) => a.room - b.room || (a.domain.path < b.domain.path ? -1 : 1))
     .map(({ domain }) => domain);
 }
 
-function roomOf(gang: Gang, g: number, near: Near, domain: Domain): number {
+function roomOf(gang: Gang, g: number, near: Near, domain: Domain, needs = leastNeeds(gang, g)): number {
   const nodeLevel = gang.policy.topology.levels.length;
   const sum =
     domain.level === nodeLevel || gang.policy.topology.resources.length === 0
@@ -153,10 +154,10 @@ function roomOf(gang: Gang, g: number, near: Near, domain: Domain): number {
           .filter(near)
           .reduce((rooms, box) => rooms + boxRoom(gang, g, box), 0)
       : within(gang, domain, domain.level + 1).reduce(
-          (rooms, child) => rooms + roomOf(gang, g, near, child),
+          (rooms, child) => rooms + roomOf(gang, g, near, child, needs),
           0,
         );
-  return Math.min(sum, limitOf(gang, leastNeeds(gang, g), domain));
+  return Math.min(sum, limitOf(gang, needs, domain));
 }
 
 /** Of each resource the least a task needs anywhere. */

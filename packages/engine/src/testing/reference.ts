@@ -5,6 +5,7 @@ import {
   canonicalJson,
   type EngineRows,
   entryHead,
+  type JobDemand,
   type JobId,
   leastUses,
   type PlanUnit,
@@ -74,22 +75,25 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
         row.state.claim === null &&
         !isFull(rows, row),
     );
-    const isOver = (row: JobRow): boolean => tenancy.isOver(row, leastUses(row.demand));
     const inLine: JobRow[] = [];
     for (const lane of Map.groupBy(queued, laneOf).values()) {
       // What is said of one is said of all, whatever nodes each had better avoid.
-      const anywhere = (row: JobRow): JobRow => ({ ...row, state: { ...row.state, avoid: [] } });
-      const fits = lane.filter((row) => placeJob(boxes, anywhere(row), rows.policy) !== null);
-      for (const row of lane) if (!fits.includes(row)) failedShapes.add(shapeOf(row));
-      const without = lane.filter((row) => isOver(row) || !fits.includes(row));
-      if (without.length > 0 && lane.some((row) => hasVictims(rows, row, nowMs)))
-        wanting.add(laneOf(lane[0]!));
-      const mayWait = (row: JobRow): boolean => future.active && !isOver(row) && future.fitsIdle(row);
-      inLine.push(
-        ...lane.filter((row) => !without.includes(row) || wanting.has(laneOf(row)) || mayWait(row)),
-      );
+      const [row] = lane as [JobRow];
+      const fits = placeJob(boxes, { ...row, state: { ...row.state, avoid: [] } }, rows.policy) !== null;
+      const isOver = tenancy.isOver(row, leastUses(row.demand));
+      if (!fits) failedShapes.add(shapeOf(row));
+      const isServed = fits && !isOver;
+      if (!isServed && laneHasVictims(lane)) wanting.add(laneOf(row));
+      const mayWait = (each: JobRow): boolean => future.active && !isOver && future.fitsIdle(each);
+      inLine.push(...lane.filter((each) => isServed || wanting.has(laneOf(row)) || mayWait(each)));
     }
     return inLine;
+  }
+
+  /** Jobs of one entry that avoid the same nodes have the same victims. */
+  function laneHasVictims(lane: readonly JobRow[]): boolean {
+    const alike = Map.groupBy(lane, (row) => `${entryOf(row)} ${row.state.avoid}`);
+    return [...alike.values()].some(([row]) => hasVictims(rows, row!, nowMs));
   }
 
   /** Tries the job, and says who leaves the line with it. */
@@ -146,9 +150,18 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
   }
 }
 
-const shapeOf = (row: JobRow): string => canonicalJson(row.demand);
-const laneOf = (row: JobRow): string => canonicalJson([row.project, row.user, row.demand]);
-const entryOf = (row: JobRow): string => canonicalJson([entryHead(row), row.demand]);
+const shapeOf = (row: JobRow): string => textOf(row.demand);
+const laneOf = (row: JobRow): string => `${canonicalJson([row.project, row.user])} ${textOf(row.demand)}`;
+const entryOf = (row: JobRow): string => `${canonicalJson(entryHead(row))} ${textOf(row.demand)}`;
+
+/** One text for one demand; most are asked for many times. */
+const texts = new WeakMap<JobDemand, string>();
+
+function textOf(demand: JobDemand): string {
+  const text = texts.get(demand) ?? canonicalJson(demand);
+  texts.set(demand, text);
+  return text;
+}
 
 function byId(a: JobRow, b: JobRow): number {
   return a.job < b.job ? -1 : 1;
