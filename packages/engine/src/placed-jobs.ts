@@ -18,18 +18,21 @@ export interface Placed {
   readonly endMs: number;
 }
 
+/** Every walk makes one, mostly for few jobs: columns of at most 64 bytes are made without asking the system for memory. */
+const fewest = 8;
+
 export class PlacedJobs {
   length = 0;
-  job = new Int32Array(16);
+  job = new Int32Array(fewest);
   readonly ids: JobId[] = [];
   readonly shapes: Shape[] = [];
   readonly uses: Ask[] = [];
-  endMs = new Float64Array(16);
+  endMs = new Float64Array(fewest);
   /** Of its placement. */
-  from = new Int32Array(16);
-  to = new Int32Array(16);
-  portSlot = new Int32Array(16);
-  port = new Int32Array(16);
+  from = new Int32Array(fewest);
+  to = new Int32Array(fewest);
+  portSlot = new Int32Array(fewest);
+  port = new Int32Array(fewest);
 
   push(job: number, id: JobId, shape: Shape, placement: Placement, uses: Ask, endMs: number): void {
     const at = this.length++;

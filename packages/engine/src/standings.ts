@@ -7,19 +7,22 @@ export const within = 0;
 export const beyond = 1;
 export const nothing = 2;
 
+/** Every walk makes one, mostly for few projects: columns of at most 64 bytes are made without asking the system for memory. */
+const fewest = 8;
+
 export class Standings {
   size = 0;
-  standing = new Uint8Array(64);
-  share = new Float64Array(64);
+  standing = new Uint8Array(fewest);
+  share = new Float64Array(fewest);
   /** By path among siblings. */
-  order = new Int32Array(64);
+  order = new Int32Array(fewest);
   /** Its place in the heap of its siblings, so that one can move without being looked for. */
-  index = new Int32Array(64);
+  index = new Int32Array(fewest);
   /** The side above it; -1 for the first. */
-  parent = new Int32Array(64);
+  parent = new Int32Array(fewest);
   /** Its project, and whether it stands for the project's own jobs beside its children. */
-  project = new Int32Array(64);
-  own = new Uint8Array(64);
+  project = new Int32Array(fewest);
+  own = new Uint8Array(fewest);
 
   /** A side that has nothing to send yet, at the end of its siblings. */
   add(project: number, own: boolean, parent: number, order: number, index: number): number {

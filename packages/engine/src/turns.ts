@@ -45,6 +45,9 @@ export interface Head {
 /** The side that is the whole tree. */
 const first = 0;
 
+/** Before there is a tournament; nothing is ever put into it. */
+const empty = new Standings();
+
 export class Turns {
   readonly #queue: Queue;
   readonly #projects: Projects;
@@ -55,7 +58,7 @@ export class Turns {
   /** Set once there is a tournament, of this rank. A side is a project in it, or a project's own jobs beside its children. */
   #began = false;
   #rank = 0;
-  #standings = new Standings();
+  #standings = empty;
   /** By side: heaps of heads or of sides below it, never both, and what it would send next. */
   #heads: Head[][] = [];
   #below: number[][] = [];
