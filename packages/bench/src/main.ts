@@ -35,6 +35,11 @@ const benches: Readonly<Record<string, Bench>> = {
     options: [],
     load: async () => (await import('./engine/bench-engine.ts')).benchEngine,
   },
+  fidelity: {
+    about: 'replayed figures beside published ones on KTH-SP2 and Philly, and Muster beside them',
+    options: [],
+    load: async () => (await import('./fidelity/bench-fidelity.ts')).benchFidelity,
+  },
   kueue: {
     about:
       "Kueue's performance configurations against the durable control plane, beside the workload's floor",

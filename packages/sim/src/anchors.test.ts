@@ -10,6 +10,7 @@ import { inOrder } from './policies/in-order.ts';
 import { fleetOf } from './replay/fleet.ts';
 import { type Policy, replay } from './replay/replay.ts';
 import { readTrace } from './traces/read-trace.ts';
+import { shorterFirst, withTies } from './traces/ties.ts';
 import type { Trace } from './traces/trace.ts';
 
 const traces = join(import.meta.dirname, '../../../../shared/traces');
@@ -50,5 +51,14 @@ describe.skipIf(!existsSync(phillyFile))('Philly on one pool of 8-GPU nodes', ()
     const figures = measure(replay(trace, fleetOf(gpus / 8, 8), policy));
     expect(figures.jobs).toBe(82_247);
     expect(Math.round(figures.avgWaitS)).toBe(waitS);
+  });
+
+  test.each([
+    [512, 803_348],
+    [768, 2937],
+  ])('%i GPUs, strict FIFO: so is it, once ties of arrival are broken as there', (gpus, waitS) => {
+    const fifo = inOrder.find((row) => row.name === 'fifo')!;
+    const played = replay(withTies(trace, shorterFirst), fleetOf(gpus / 8, 8), fifo);
+    expect(Math.round(measure(played).avgWaitS)).toBe(waitS);
   });
 });

@@ -1,0 +1,111 @@
+// Figures that others published or that we are held to, for one trace, machine and policy each.
+import type { Durations, Measures } from '@muster/sim';
+
+export interface Anchor {
+  readonly name: string;
+  readonly trace: 'kth' | 'philly';
+  /** Of 100 counted nodes; of nodes with 8 GPUs. */
+  readonly devices: number;
+  readonly policy: string;
+  readonly durations: Durations;
+  /** Ties of arrival: the file's order, or the shorter first. */
+  readonly ties: 'file' | 'shorter';
+  readonly value: (measures: Measures) => number;
+  readonly unit: string;
+  readonly published: number;
+  readonly reference: string;
+  readonly aim: string | null;
+}
+
+const wait = (measures: Measures): number => measures.avgWaitS;
+const slowdown = (measures: Measures): number => measures.boundedSlowdown;
+const longest = (measures: Measures): number => measures.maxWaitS;
+
+const kth = { trace: 'kth', devices: 100, ties: 'file' } as const;
+const textbook = 'another simulator, same jobs';
+
+function kthPair(name: string, policy: string, durations: Durations, waitS: number, slow: number): Anchor[] {
+  const at = { ...kth, policy, durations, reference: textbook, aim: 'equal' };
+  return [
+    { name: `kth_${name}_wait_s`, ...at, value: wait, unit: 's', published: waitS },
+    { name: `kth_${name}_slowdown`, ...at, value: slowdown, unit: 'x', published: slow },
+  ];
+}
+
+function phillyRow(
+  devices: number,
+  policy: string,
+  published: number,
+  ties: Anchor['ties'] = 'file',
+): Anchor {
+  const name = `philly_${devices}_${policy}${ties === 'file' ? '' : '_shorter_first'}_s`;
+  const at = { trace: 'philly', devices, policy, durations: 'asked', ties, value: wait, unit: 's' } as const;
+  return {
+    name,
+    ...at,
+    published,
+    reference: textbook,
+    aim: policy === 'fifo' && ties === 'file' ? null : 'within 5 %',
+  };
+}
+
+/** Muster beside what it is to beat. */
+function musterRows(durations: Durations): Anchor[] {
+  const kthAt = { ...kth, policy: 'muster', durations };
+  const philly = { trace: 'philly', devices: 512, policy: 'muster', durations, ties: 'file' } as const;
+  const name = `muster_${durations}`;
+  return [
+    {
+      name: `kth_${name}_wait_s`,
+      ...kthAt,
+      value: wait,
+      unit: 's',
+      published: 6847,
+      reference: 'EASY on asked times',
+      aim: '< 5,400 s',
+    },
+    {
+      name: `kth_${name}_slowdown`,
+      ...kthAt,
+      value: slowdown,
+      unit: 'x',
+      published: 91.3,
+      reference: 'EASY on asked times',
+      aim: '< 45',
+    },
+    {
+      name: `kth_${name}_longest_s`,
+      ...kthAt,
+      value: longest,
+      unit: 's',
+      published: 262_194,
+      reference: 'the longest wait under EASY on asked times',
+      aim: 'at most twice',
+    },
+    {
+      name: `philly_512_${name}_s`,
+      ...philly,
+      value: wait,
+      unit: 's',
+      published: 7938,
+      reference: 'the oracle SSF',
+      aim: '< 7,938 s',
+    },
+  ];
+}
+
+export const anchors: readonly Anchor[] = [
+  ...kthPair('easy_asked', 'easy', 'asked', 6847, 91.3),
+  ...kthPair('easy_exact', 'easy', 'exact', 6380, 72.3),
+  ...kthPair('easy_sjbf_exact', 'easy-sjbf', 'exact', 5475, 50.6),
+  phillyRow(512, 'fifo', 833_677),
+  phillyRow(512, 'fifo', 803_348, 'shorter'),
+  phillyRow(512, 'sjf', 13_151),
+  phillyRow(512, 'ssf', 7938),
+  phillyRow(768, 'fifo', 2202),
+  phillyRow(768, 'fifo', 2937, 'shorter'),
+  phillyRow(768, 'sjf', 676),
+  phillyRow(768, 'ssf', 608),
+  ...musterRows('asked'),
+  ...musterRows('learned'),
+];
