@@ -307,6 +307,7 @@ export const nodeSchema = view<NodeView>('Node', {
       used: z.boolean(),
     }),
   ),
+  capabilities: z.array(text),
   renewedAt: time.nullable(),
   agentVersion: text.nullable(),
   isolation: z.boolean(),

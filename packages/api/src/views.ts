@@ -165,6 +165,7 @@ export function nodeView(row: NodeRow): NodeView {
       ...device,
       used: (row.devicesUsed[device.index] ?? 0) > 0,
     })),
+    capabilities: inventory.capabilities,
     renewedAt: timeOrNull(row.renewedMs),
     agentVersion: row.agentVersion,
     isolation: row.isolation,

@@ -6,6 +6,7 @@ export { readTokenFile, serverUrl } from './profile/connection.ts';
 export { loadProfiles, type Profile, profilePath, rememberProfile } from './profile/profile-file.ts';
 export { type CommandMaker, createProgram, type ExtraCommands } from './program.ts';
 export { type CliOptions, runCli } from './run-cli.ts';
+export { type PolicyFile, readPolicy } from './spec/policy-file.ts';
 export { type InStream, Interrupts, type OutStream, type Terminal } from './terminal.ts';
 export { clean } from './text/clean.ts';
 export { ansiPaint, noPaint, type Paint } from './text/style.ts';

@@ -1,6 +1,7 @@
 // The event log: a page of it, or all of it from a cursor on. The iterator goes on across reconnects without a gap or a
 // repeat, because the id of each message is the cursor after it.
 import type { EventView, Page } from '@muster/model';
+import { pages } from './pages.ts';
 import { type StreamOptions, stream } from './stream.ts';
 import type { Transport } from './transport.ts';
 
@@ -17,11 +18,16 @@ export interface FollowedEvent {
 }
 
 export function eventsApi(transport: Transport) {
+  const list = (
+    filter: EventFilter & { readonly limit?: number | undefined } = {},
+    signal?: AbortSignal,
+  ): Promise<Page<EventView>> => transport.json({ path: '/v1/events', query: { ...filter }, signal });
   return {
-    list: (
-      filter: EventFilter & { readonly limit?: number | undefined } = {},
-      signal?: AbortSignal,
-    ): Promise<Page<EventView>> => transport.json({ path: '/v1/events', query: { ...filter }, signal }),
+    list,
+
+    /** All that are there now, page by page. */
+    all: (filter: EventFilter & { readonly limit?: number | undefined } = {}): AsyncIterable<EventView> =>
+      pages((cursor) => list({ ...filter, ...(cursor === null ? {} : { after: cursor }) })),
 
     async *follow(
       filter: EventFilter = {},

@@ -1,6 +1,7 @@
 // The resources of the API, as its JSON and as the typed client returns them. Times are RFC 3339 strings here and
 // milliseconds everywhere inside. Every field is always present; null says "none".
 import type { Checkpoint } from './checkpoint.ts';
+import type { Capability } from './demand.ts';
 import type { Explanation } from './explanation.ts';
 import type { JobId, NodeId, RunId, TokenId } from './ids.ts';
 import type { IndexRanges } from './index-ranges.ts';
@@ -135,6 +136,8 @@ export interface NodeView {
   readonly memoryMib: number;
   readonly memoryMibUsed: number;
   readonly devices: readonly (Device & { readonly used: boolean })[];
+  /** What it can do for a job that not every node can. */
+  readonly capabilities: readonly Capability[];
   readonly renewedAt: string | null;
   readonly agentVersion: string | null;
   /** True when the agent separates users (runs as root with mapped users). */

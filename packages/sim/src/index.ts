@@ -1,3 +1,6 @@
+export { type Gain, type Gains, gainsOf } from './live/gains.ts';
+export { type LiveSetting, liveReplay } from './live/live-replay.ts';
+export { type LiveTrace, liveTrace } from './live/live-trace.ts';
 export { type Measures, measure } from './metrics/measures.ts';
 export { asked, type Beliefs, type BeliefsMaker, exact } from './policies/beliefs.ts';
 export {
@@ -8,7 +11,7 @@ export {
   traitsOf,
 } from './policies/estimates.ts';
 export { type MusterOptions, muster } from './policies/muster/muster.ts';
-export { type Durations, durations, type PolicyRow, policyRows } from './policies/policies.ts';
+export { beliefsOf, type Durations, durations, type PolicyRow, policyRows } from './policies/policies.ts';
 export { type Random, seeded } from './random.ts';
 export { devicesOf, type Fleet, fleetOf, type Pool } from './replay/fleet.ts';
 export { FleetRefused, readFleet } from './replay/fleet-file.ts';
@@ -18,6 +21,7 @@ export { type Compared, type Comparison, compare, type Wanted } from './report/c
 export { differenceText, firstDifference } from './report/first-difference.ts';
 export { htmlReport } from './report/html-report.ts';
 export { formats } from './traces/formats.ts';
+export { type PastEvent, type PastJob, PastJobs } from './traces/past-jobs.ts';
 export { readTrace, type TraceRead } from './traces/read-trace.ts';
 export { sampleDevicesPerNode, sampleFile, sampleNodes } from './traces/sample.ts';
 export { shorterFirst, tieCount, withTies } from './traces/ties.ts';

@@ -150,6 +150,7 @@ export function nodeView(change: Partial<NodeView> = {}): NodeView {
     })),
     renewedAt: secondsAgo(3),
     agentVersion: '0.1.0',
+    capabilities: ['fractions', 'signals', 'unlike-groups', 'uneven-nodes'],
     isolation: true,
     generation: 1,
     ...change,

@@ -1,5 +1,5 @@
 // The flags of `muster simulate`, apart from what it does: the help must not load a simulator.
-import type { Cli } from '@muster/cli';
+import { type Cli, usage } from '@muster/cli';
 import { Command } from 'commander';
 
 export interface SimulateFlags {
@@ -14,7 +14,18 @@ export interface SimulateFlags {
   readonly checkpoint: string;
   readonly report?: string;
   readonly list?: boolean;
+  readonly live?: boolean;
+  readonly last: string;
+  readonly policyFile?: string;
+  readonly addNodes?: string;
+  readonly like?: string;
+  readonly loseNode?: readonly string[];
+  readonly loseCluster?: readonly string[];
 }
+
+/** What a live system says itself, or what its comparison does not have. */
+export const traceOnly = ['trace', 'format', 'policy', 'fleet', 'nodes', 'devicesPerNode', 'report'] as const;
+export const liveOnly = ['last', 'policyFile', 'addNodes', 'like', 'loseNode', 'loseCluster'] as const;
 
 export function simulateCommand(cli: Cli): Command {
   return new Command('simulate')
@@ -23,7 +34,9 @@ export function simulateCommand(cli: Cli): Command {
       'Plays a recorded trace on a virtual fleet and clock under several policies, and puts waits, slowdown, utilisation,\n' +
         'fairness and lost work side by side. Needs no server. Without --trace it plays the sample that comes with Muster.\n\n' +
         '"muster" is the production engine with its default policy. A wait is all of a job\'s time beyond its run time, so\n' +
-        'that restarts and work done again after a preemption count. docs/guide/simulate.md says more.',
+        'that restarts and work done again after a preemption count.\n\n' +
+        'With --live it plays what the server was asked to do in the last days twice, as things are and with a change, and\n' +
+        'says who gains and who loses. docs/guide/simulate.md says more.',
     )
     .option('--trace <file>', 'the trace; gzipped or not')
     .option('--format <name>', 'swf, philly, openb or muster; found out from the file when left out')
@@ -47,5 +60,29 @@ export function simulateCommand(cli: Cli): Command {
     .option('--checkpoint <duration>', 'how often runs save their work', '10m')
     .option('--report <file>', 'write a page with charts there: one HTML file, nothing else needed')
     .option('--list', 'name the policies and formats')
-    .action(cli.act(async (flags: SimulateFlags) => (await import('./simulate.ts')).simulate(cli, flags)));
+    .option('--live', 'play the jobs, nodes and policy of the server; needs an admin of everything')
+    .option('--last <duration>', 'with --live: how far back', '7d')
+    .option('--policy-file <file>', 'with --live: this policy instead of the one in force; "-" is stdin')
+    .option('--add-nodes <n>', 'with --live: so many more nodes, each like the one of --like')
+    .option('--like <node>', 'the node that added ones resemble')
+    .option('--lose-node <node...>', 'with --live: without these nodes')
+    .option('--lose-cluster <cluster...>', 'with --live: without these clusters')
+    .action(
+      cli.act(async (flags: SimulateFlags, command: Command) => {
+        checkTogether(flags, command);
+        if (flags.live) return (await import('./simulate-live.ts')).simulateLive(cli, flags);
+        return (await import('./simulate.ts')).simulate(cli, flags);
+      }),
+    );
+}
+
+/** What would be left out of account is refused instead. */
+function checkTogether({ live }: SimulateFlags, command: Command): void {
+  const given = (names: readonly string[]): string | undefined => {
+    const name = names.find((one) => command.getOptionValueSource(one) === 'cli');
+    return name && `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  };
+  const other = given(live ? traceOnly : liveOnly);
+  if (other && live) throw usage(`${other} is for a trace; --live plays what the server knows`);
+  if (other) throw usage(`${other} needs --live`);
 }

@@ -45,6 +45,11 @@ export function wantedPolicies(policies: string, from: string): readonly Wanted[
   );
 }
 
+/** Where only one source of beliefs makes sense. */
+export function oneDurations(text: string): Durations {
+  return oneOf('--durations', text.trim(), durations) as Durations;
+}
+
 function listed(text: string): string[] {
   return [...new Set(text.split(',').map((word) => word.trim()))].filter((word) => word !== '');
 }

@@ -19,7 +19,14 @@ export interface Gain {
   readonly won: number;
 }
 
+/** From submit to the first start: as it was, and as it is played with nothing changed. How far the two differ says how far to trust the rest. */
+export interface Fidelity {
+  readonly realS: number;
+  readonly playedS: number;
+}
+
 export interface Gains {
+  readonly firstStart: Fidelity;
   readonly all: Gain;
   readonly projects: readonly Gain[];
   readonly users: readonly Gain[];
@@ -34,7 +41,7 @@ export interface Gains {
 const mostTold = 10;
 const second = 1000;
 
-export function gainsOf({ trace, facts, ids }: LiveTrace, before: Played, after: Played): Gains {
+export function gainsOf({ trace, facts, ids, waitedMs }: LiveTrace, before: Played, after: Played): Gains {
   const all = facts.map((_, job) => job);
   const wait = ({ endMs }: Played, job: number): number | null =>
     endMs[job]! < 0 ? null : endMs[job]! - trace.submitMs[job]! - trace.runMs[job]!;
@@ -71,7 +78,14 @@ export function gainsOf({ trace, facts, ids }: LiveTrace, before: Played, after:
     .filter(({ changeMs }) => changeMs >= second)
     .sort((a, b) => b.changeMs - a.changeMs || a.job - b.job)
     .slice(0, mostTold);
+  const started = all.filter((job) => before.firstStartMs[job]! >= 0);
+  const meanS = (of: (job: number) => number): number =>
+    started.length === 0 ? 0 : started.reduce((sum, job) => sum + of(job), 0) / started.length / second;
   return {
+    firstStart: {
+      realS: meanS((job) => waitedMs[job]!),
+      playedS: meanS((job) => before.firstStartMs[job]! - trace.submitMs[job]!),
+    },
     all: gain('all', all),
     projects: by(trace.project, trace.names.projects),
     users: by(trace.user, trace.names.users),

@@ -33,6 +33,7 @@ function past(n: number, { at, run, devices = 4, facts = {} }: Line): PastJob {
   return {
     id,
     runMs: run * hour,
+    startedMs: submittedMs + hour,
     facts: { job: id as JobId, version: 1, ...usual, ...times, demand: demand(devices), ...facts },
   };
 }

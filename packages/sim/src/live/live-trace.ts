@@ -9,6 +9,8 @@ export interface LiveTrace {
   /** By the number of the job in the trace. */
   readonly facts: readonly JobFacts[];
   readonly ids: readonly string[];
+  /** How long each really waited for its first start. */
+  readonly waitedMs: Float64Array;
   /** When the first of them was submitted. */
   readonly originMs: number;
 }
@@ -35,7 +37,8 @@ export function liveTrace(jobs: readonly PastJob[]): LiveTrace {
     originMs,
     machineDevices: null,
   };
-  return { trace, facts, ids: inOrder.map(({ id }) => id), originMs };
+  const waitedMs = Float64Array.from(inOrder, (job) => job.startedMs - job.facts.submittedMs);
+  return { trace, facts, ids: inOrder.map(({ id }) => id), waitedMs, originMs };
 }
 
 function compare(a: string, b: string): number {

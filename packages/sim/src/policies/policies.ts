@@ -20,7 +20,7 @@ export interface PolicyRow {
   readonly make: (durations: Durations) => Policy;
 }
 
-const beliefsOf: Readonly<Record<Durations, BeliefsMaker>> = { asked, exact, learned: lastTwo };
+export const beliefsOf: Readonly<Record<Durations, BeliefsMaker>> = { asked, exact, learned: lastTwo };
 
 export const policyRows: readonly PolicyRow[] = [
   ...inOrder.map(fixed),

@@ -8,6 +8,8 @@ export interface PastJob {
   readonly id: string;
   readonly facts: JobFacts;
   readonly runMs: number;
+  /** When its first run really began. */
+  readonly startedMs: number;
 }
 
 export type Told = PastJob | { readonly excluded: string };
@@ -19,6 +21,7 @@ export interface PastEvent {
 }
 
 interface LastRun {
+  readonly firstMs: number | null;
   readonly startedMs: number | null;
   readonly endedMs: number | null;
 }
@@ -34,11 +37,13 @@ export class PastJobs {
     if (kind === 'job.submitted') {
       this.#submitted.set(job, body as unknown as JobFacts);
       if (body.array) this.#arrays.add(job);
-    } else if (kind === 'run.running')
-      this.#runs.set(job, { startedMs: body.startedMs as number, endedMs: null });
-    else if (kind === 'run.ended') {
-      const startedMs = this.#runs.get(job)?.startedMs ?? null;
-      this.#runs.set(job, { startedMs, endedMs: body.endedMs as number });
+    } else if (kind === 'run.running') {
+      const startedMs = body.startedMs as number;
+      const firstMs = this.#runs.get(job)?.firstMs ?? startedMs;
+      this.#runs.set(job, { firstMs, startedMs, endedMs: null });
+    } else if (kind === 'run.ended') {
+      const run = this.#runs.get(job) ?? { firstMs: null, startedMs: null };
+      this.#runs.set(job, { ...run, endedMs: body.endedMs as number });
     } else if (kind === 'job.ended' && !this.#arrays.has(job)) return this.#over(job);
     return null;
   }
@@ -57,7 +62,8 @@ export class PastJobs {
     if (!run || run.startedMs === null || run.endedMs === null)
       return { excluded: 'it ended without running' };
     if (run.endedMs <= run.startedMs) return { excluded: 'it ran for 0 s' };
-    return { id: job, facts, runMs: run.endedMs - run.startedMs };
+    const startedMs = run.firstMs ?? run.startedMs;
+    return { id: job, facts, runMs: run.endedMs - run.startedMs, startedMs };
   }
 
   /** Jobs that the log has not told the end of: those that run at `nowMs` with the time they have run so far. */
