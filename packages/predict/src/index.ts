@@ -1,0 +1,2 @@
+export { type Coverage, type Estimate, RunTimes } from './run-times.ts';
+export type { JobTraits } from './traits.ts';
