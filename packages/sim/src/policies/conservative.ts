@@ -8,6 +8,7 @@ import { onRoom, type Player, type Policy } from '../replay/replay.ts';
 import type { Stage } from '../replay/stage.ts';
 import type { Beliefs, BeliefsMaker } from './beliefs.ts';
 import { Profile } from './profile.ts';
+import { correctOutlived, RunningByEnd } from './running-by-end.ts';
 import { SizedLines, type Waiting } from './sized-lines.ts';
 
 /** More than ever wait at once in the logs of the archive that we know, and a bound on the work where more do. */
@@ -26,7 +27,7 @@ class Conservative implements Player {
   readonly #beliefs: Beliefs;
   readonly #depth: number;
   readonly #lines = new SizedLines();
-  readonly #running = new Map<number, number>();
+  readonly #running = new RunningByEnd();
   readonly #profile = new Profile();
 
   constructor(stage: Stage, beliefs: Beliefs, depth: number) {
@@ -39,7 +40,7 @@ class Conservative implements Player {
     this.#lines.push(job, this.#stage.trace.size[job]!, this.#beliefs.runMs(job));
 
   readonly ended = (job: number): void => {
-    this.#running.delete(job);
+    this.#running.remove(job);
     this.#beliefs.ended(job);
   };
 
@@ -48,7 +49,7 @@ class Conservative implements Player {
     if (this.#stage.room.free === 0) return;
     this.#profileOfRunning();
     const reserved: Waiting[] = [];
-    for (let i = 0; i < this.#depth; i++) {
+    for (let i = 0; i < this.#depth && this.#someoneMayStart(); i++) {
       const next = this.#lines.first();
       if (!next) break;
       if (!this.#reserve(next)) reserved.push(next);
@@ -60,18 +61,19 @@ class Conservative implements Player {
     }
   };
 
+  /** Reservations matter only as long as somebody behind them could still start now. */
+  #someoneMayStart(): boolean {
+    return this.#lines.smallest <= Math.min(this.#profile.freeNow, this.#stage.room.free);
+  }
+
   /** Runs past their believed end are believed to end now; to the millisecond, so that their room is not sold yet. */
   #profileOfRunning(): void {
-    const { room, nowMs, trace, startedMs } = this.#stage;
-    this.#profile.reset(nowMs, room.devices);
-    for (const [job, believedMs] of this.#running) {
-      let endMs = startedMs[job]! + believedMs;
-      if (endMs <= nowMs) {
-        const totalMs = this.#beliefs.outlived(job, nowMs - startedMs[job]!);
-        this.#running.set(job, totalMs);
-        endMs = Math.max(nowMs + 1, startedMs[job]! + totalMs);
-      }
-      this.#profile.take(trace.size[job]!, nowMs, endMs);
+    const { room, nowMs, trace } = this.#stage;
+    correctOutlived(this.#running, this.#beliefs, this.#stage);
+    this.#profile.reset(nowMs, room.free);
+    for (let i = 0; i < this.#running.size; i++) {
+      const size = trace.size[this.#running.job(i)]!;
+      this.#profile.comesFree(Math.max(nowMs + 1, this.#running.endMs(i)), size);
     }
   }
 
@@ -97,7 +99,7 @@ class Conservative implements Player {
     const job = this.#lines.take(waiting);
     this.#profile.take(line.size, nowMs, nowMs + believedMs);
     this.#stage.start(job);
-    this.#running.set(job, believedMs);
+    this.#running.add(job, nowMs + believedMs);
   }
 
   /** The first behind those with a reservation who delays none of them. */

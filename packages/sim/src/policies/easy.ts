@@ -10,7 +10,7 @@ import { onRoom, type Player, type Policy } from '../replay/replay.ts';
 import type { Shadow } from '../replay/room.ts';
 import type { Stage } from '../replay/stage.ts';
 import type { Beliefs, BeliefsMaker } from './beliefs.ts';
-import { RunningByEnd } from './running-by-end.ts';
+import { correctOutlived, RunningByEnd } from './running-by-end.ts';
 import type { SizedLine } from './sized-line.ts';
 import { SizedLines, type Waiting } from './sized-lines.ts';
 
@@ -72,26 +72,13 @@ class Easy implements Player {
 
   #backfill(first: Waiting): void {
     const { nowMs } = this.#stage;
-    this.#correctOutlived();
+    correctOutlived(this.#running, this.#beliefs, this.#stage);
     const { shadow, atMs } = this.#reservation(first.line.size);
     // While others pass, the first is not one of them.
     first.line.takeAt(first.place);
     for (let next = this.#next(shadow, atMs - nowMs); next; next = this.#next(shadow, atMs - nowMs))
       this.#start(next, next.line.believedMsAt(next.place) <= atMs - nowMs ? null : shadow);
     first.line.putBack(first.place);
-  }
-
-  /** Beliefs that time has proven wrong are replaced before a reservation rests on them. */
-  #correctOutlived(): void {
-    const { nowMs, startedMs } = this.#stage;
-    const wrong: number[] = [];
-    for (let i = 0; i < this.#running.size && this.#running.endMs(i) <= nowMs; i++)
-      wrong.push(this.#running.job(i));
-    for (const job of wrong) {
-      const believedMs = this.#beliefs.outlived(job, nowMs - startedMs[job]!);
-      this.#running.remove(job);
-      this.#running.add(job, startedMs[job]! + believedMs);
-    }
   }
 
   /** When there is room for the first, and what is left then. */

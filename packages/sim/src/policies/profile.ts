@@ -5,11 +5,28 @@ export class Profile {
   #free = new Float64Array(64);
   #steps = 0;
 
-  /** All is free from then on. */
+  /** So many are free from then on. */
   reset(nowMs: number, free: number): void {
     this.#steps = 1;
     this.#fromMs[0] = nowMs;
     this.#free[0] = free;
+  }
+
+  /** So many more are free from then on; told in order of time. */
+  comesFree(atMs: number, size: number): void {
+    const last = this.#steps - 1;
+    const free = this.#free[last]! + size;
+    if (this.#fromMs[last] === atMs) this.#free[last] = free;
+    else {
+      if (this.#steps === this.#fromMs.length) this.#grow();
+      this.#fromMs[this.#steps] = atMs;
+      this.#free[this.#steps] = free;
+      this.#steps++;
+    }
+  }
+
+  get freeNow(): number {
+    return this.#free[0]!;
   }
 
   /** The earliest moment from which so many are free for so long. */

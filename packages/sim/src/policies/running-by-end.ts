@@ -1,5 +1,7 @@
 // The running jobs by the end that is believed of them, kept sorted as they come and go: the shadow of a machine is made by
 // giving it their devices in this order.
+import type { Stage } from '../replay/stage.ts';
+import type { Beliefs } from './beliefs.ts';
 
 export class RunningByEnd {
   #jobs = new Int32Array(64);
@@ -55,5 +57,16 @@ export class RunningByEnd {
     ends.set(this.#ends);
     this.#jobs = jobs;
     this.#ends = ends;
+  }
+}
+
+/** Beliefs that time has proven wrong are replaced before a reservation rests on them. */
+export function correctOutlived(running: RunningByEnd, beliefs: Beliefs, { nowMs, startedMs }: Stage): void {
+  const wrong: number[] = [];
+  for (let i = 0; i < running.size && running.endMs(i) <= nowMs; i++) wrong.push(running.job(i));
+  for (const job of wrong) {
+    const totalMs = beliefs.outlived(job, nowMs - startedMs[job]!);
+    running.remove(job);
+    running.add(job, startedMs[job]! + totalMs);
   }
 }

@@ -28,6 +28,11 @@ export class SizedLines {
     this.waiting++;
   }
 
+  /** The size of the smallest who waits. */
+  get smallest(): number {
+    return this.#lines.find(({ waiting }) => waiting > 0)?.size ?? Number.POSITIVE_INFINITY;
+  }
+
   /** Who came first of all. */
   first(): Waiting | null {
     let best: Waiting | null = null;
