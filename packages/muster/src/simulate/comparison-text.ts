@@ -7,19 +7,15 @@ const badShown = 5;
 
 /** Nothing is silently dropped: one line for each kind of row that is not a job. */
 export function readLines({ file, rows, jobs, excluded, bad, badCount }: ReadReport): string[] {
-  const lines = excluded.map(
-    ({ reason, count, firstLine }) =>
-      `${file}: ${rowsText(count)} excluded because ${reason} (first: line ${firstLine})`,
-  );
+  const lines = excluded.map(({ reason, count, firstLine }) => {
+    const told = count === 1 ? '1 row is excluded' : `${count} rows are excluded, each`;
+    return `${file}: ${told} because ${reason} (first: line ${firstLine})`;
+  });
   for (const { line, why } of bad.slice(0, badShown))
     lines.push(`${file}:${line}: ${why}; the row is left out`);
   if (badCount > badShown)
     lines.push(`${file}: ${badCount} bad rows in all, of ${rows}; ${jobs} jobs were read`);
   return lines;
-}
-
-function rowsText(count: number): string {
-  return count === 1 ? '1 row is' : `${count} rows are`;
 }
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });

@@ -217,19 +217,36 @@ const anyLine = fc.record({
   size: fc.integer({ min: 1, max: 12 }),
 });
 
+const fleets = [
+  fleetOf(8, 1),
+  fleetOf(2, 4),
+  {
+    pools: [
+      { name: 'a', nodes: 2, devicesPerNode: 2, model: 'any' },
+      { name: 'b', nodes: 1, devicesPerNode: 4, model: 'any' },
+    ],
+    pricePerDeviceHour: null,
+  },
+];
+
 test.each(policyRows.map(({ name }) => name))(
   '%s never sells a device twice, and every job ends after its work',
   (name) => {
     fc.assert(
-      fc.property(fc.array(anyLine, { minLength: 1, maxLength: 30 }), fc.boolean(), (lines, counted) => {
-        const trace = traceOf(...lines);
-        const played = replay(trace, counted ? fleetOf(8, 1) : fleetOf(2, 4), policy(name, 'learned'));
-        expect(mostHeld(played)).toBeLessThanOrEqual(8);
-        for (let job = 0; job < trace.count; job++) {
-          if (trace.size[job]! > 8) expect(played.impossible).toContain(job);
-          else expect(heldMs(played, job)).toBe(trace.runMs[job]! + played.lostMs[job]!);
-        }
-      }),
+      fc.property(
+        fc.array(anyLine, { minLength: 1, maxLength: 30 }),
+        fc.constantFrom(...fleets),
+        (lines, fleet) => {
+          const trace = traceOf(...lines);
+          const played = replay(trace, fleet, policy(name, 'learned'));
+          expect(mostHeld(played)).toBeLessThanOrEqual(8);
+          for (let job = 0; job < trace.count; job++) {
+            if (trace.size[job]! > 8) expect(played.impossible).toContain(job);
+            if (played.impossible.includes(job)) expect(played.endMs[job]).toBe(-1);
+            else expect(heldMs(played, job)).toBe(trace.runMs[job]! + played.lostMs[job]!);
+          }
+        },
+      ),
       { numRuns: 60, seed: 5 },
     );
   },
