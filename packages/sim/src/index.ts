@@ -11,7 +11,14 @@ export {
   traitsOf,
 } from './policies/estimates.ts';
 export { type MusterOptions, muster } from './policies/muster/muster.ts';
-export { beliefsOf, type Durations, durations, type PolicyRow, policyRows } from './policies/policies.ts';
+export {
+  beliefsOf,
+  type Durations,
+  durations,
+  musterRow,
+  type PolicyRow,
+  policyRows,
+} from './policies/policies.ts';
 export { type Random, seeded } from './random.ts';
 export { devicesOf, type Fleet, fleetOf, type Pool } from './replay/fleet.ts';
 export { FleetRefused, readFleet } from './replay/fleet-file.ts';

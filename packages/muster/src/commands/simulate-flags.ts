@@ -25,7 +25,7 @@ export interface SimulateFlags {
 
 /** What a live system says itself, or what its comparison does not have. */
 export const traceOnly = ['trace', 'format', 'policy', 'fleet', 'nodes', 'devicesPerNode', 'report'] as const;
-export const liveOnly = ['last', 'policyFile', 'addNodes', 'like', 'loseNode', 'loseCluster'] as const;
+export const liveOnly = ['last', 'addNodes', 'like', 'loseNode', 'loseCluster'] as const;
 
 export function simulateCommand(cli: Cli): Command {
   return new Command('simulate')
@@ -62,7 +62,10 @@ export function simulateCommand(cli: Cli): Command {
     .option('--list', 'name the policies and formats')
     .option('--live', 'play the jobs, nodes and policy of the server; needs an admin of everything')
     .option('--last <duration>', 'with --live: how far back', '7d')
-    .option('--policy-file <file>', 'with --live: this policy instead of the one in force; "-" is stdin')
+    .option(
+      '--policy-file <file>',
+      'a policy of Muster to play too, as "muster-file"; with --live instead of the one in force; "-" is stdin',
+    )
     .option('--add-nodes <n>', 'with --live: so many more nodes, each like the one of --like')
     .option('--like <node>', 'the node that added ones resemble')
     .option('--lose-node <node...>', 'with --live: without these nodes')

@@ -1,8 +1,17 @@
 // muster simulate: reads the trace and the fleet, plays every policy, prints one table or one JSON object, and writes the report.
 import { writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { type Cli, CliFailure, exit } from '@muster/cli';
-import { type Compared, compare, htmlReport, readTrace, type TraceRead, TraceRefused } from '@muster/sim';
+import { type Cli, CliFailure, exit, readPolicy } from '@muster/cli';
+import {
+  type Compared,
+  compare,
+  htmlReport,
+  musterRow,
+  type PolicyRow,
+  readTrace,
+  type TraceRead,
+  TraceRefused,
+} from '@muster/sim';
 import { printComparison, printLists, readLines } from '../simulate/comparison-text.ts';
 import { costsOf, fleetFor, tracePath, wantedPolicies } from '../simulate/request.ts';
 import { SimulateProgress } from '../simulate/simulate-progress.ts';
@@ -14,7 +23,8 @@ export async function simulate(cli: Cli, flags: SimulateFlags): Promise<void> {
     return;
   }
   // What is wrong with the command line is said before a large file is read.
-  const wanted = wantedPolicies(flags.policy, flags.durations);
+  const rows = await policiesOf(cli, flags);
+  const wanted = wantedPolicies(flags.policy, flags.durations, rows);
   const costs = costsOf(flags);
   const progress = new SimulateProgress(cli);
   const read = await readOrRefuse(cli, flags, progress);
@@ -28,6 +38,13 @@ export async function simulate(cli: Cli, flags: SimulateFlags): Promise<void> {
   progress.clear();
   cli.show(compared.comparison, () => printComparison(cli, compared.comparison));
   if (flags.report !== undefined) await writeReport(cli, flags.report, compared);
+}
+
+/** Muster with the policy of a file stands beside the others, where there is one. */
+async function policiesOf(cli: Cli, { policyFile }: SimulateFlags): Promise<readonly PolicyRow[]> {
+  if (policyFile === undefined) return [];
+  const { policy } = await readPolicy(cli, policyFile);
+  return [musterRow('muster-file', `Muster's engine with the policy of ${policyFile}`, policy)];
 }
 
 async function readOrRefuse(cli: Cli, flags: SimulateFlags, progress: SimulateProgress): Promise<TraceRead> {

@@ -9,6 +9,7 @@ import {
   type Fleet,
   FleetRefused,
   fleetOf,
+  type PolicyRow,
   policyRows,
   readFleet,
   sampleDevicesPerNode,
@@ -23,24 +24,18 @@ export function tracePath(cli: Cli, { trace }: SimulateFlags): string {
   return trace === undefined ? sampleFile : resolve(cli.terminal.cwd, trace);
 }
 
-/** In the order named; a policy that believes something of run times once for each of the durations. */
-export function wantedPolicies(policies: string, from: string): readonly Wanted[] {
+/** In the order named, then those of files; a policy that believes something of run times once for each of the durations. */
+export function wantedPolicies(
+  policies: string,
+  from: string,
+  ofFiles: readonly PolicyRow[] = [],
+): readonly Wanted[] {
   const names = listed(policies);
   const sources = listed(from).map((word) => oneOf('--durations', word, durations)) as Durations[];
-  const rows =
-    names.length === 1 && names[0] === 'all'
-      ? policyRows
-      : names.map((name) => {
-          const known = oneOf(
-            '--policy',
-            name,
-            policyRows.map((row) => row.name),
-          );
-          return policyRows.find((row) => row.name === known)!;
-        });
+  const rows = names.length === 1 && names[0] === 'all' ? policyRows : names.map(policyNamed);
   if (rows.length === 0) throw usage('--policy wants at least one name; --list names all');
   if (sources.length === 0) throw usage(`--durations wants ${durations.join(', ')}`);
-  return rows.flatMap((row): Wanted[] =>
+  return [...rows, ...ofFiles].flatMap((row): Wanted[] =>
     row.believes ? sources.map((each) => ({ row, durations: each })) : [{ row, durations: null }],
   );
 }
@@ -48,6 +43,15 @@ export function wantedPolicies(policies: string, from: string): readonly Wanted[
 /** Where only one source of beliefs makes sense. */
 export function oneDurations(text: string): Durations {
   return oneOf('--durations', text.trim(), durations) as Durations;
+}
+
+function policyNamed(name: string): PolicyRow {
+  const known = oneOf(
+    '--policy',
+    name,
+    policyRows.map((row) => row.name),
+  );
+  return policyRows.find((row) => row.name === known)!;
 }
 
 function listed(text: string): string[] {

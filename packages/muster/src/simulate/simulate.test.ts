@@ -119,6 +119,26 @@ test('a fleet of a file, with a price', async () => {
   expect(policies[0].cost).toBeCloseTo(60 + 40 + 18 + 14 + 14, 6);
 });
 
+test('the policy of a file stands beside the others', async () => {
+  writeFileSync(join(folder, 'strict.yaml'), 'backfill: { mode: strict }\n');
+  const { out, code } = await simulate(
+    '--trace',
+    'small.swf',
+    '--policy',
+    'muster',
+    '--policy-file',
+    join(folder, 'strict.yaml'),
+    '-o',
+    'json',
+  );
+  expect(code).toBe(0);
+  // Nobody may pass any more: the waits of FIFO.
+  expect(JSON.parse(out).policies).toMatchObject([
+    { policy: 'muster', avgWaitS: 3.2 },
+    { policy: 'muster-file', avgWaitS: 8 },
+  ]);
+});
+
 test('policies and formats are listed', async () => {
   const { out } = await simulate('--list');
   expect(out).toContain('easy*');

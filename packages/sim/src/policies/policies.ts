@@ -1,4 +1,5 @@
 // The policies that can stand side by side in one report, by name. A new one is a file beside this one and a row here.
+import type { Policy as MusterPolicy } from '@muster/model';
 import type { Policy } from '../replay/replay.ts';
 import { asked, type BeliefsMaker, exact, lastTwo } from './beliefs.ts';
 import { conservative } from './conservative.ts';
@@ -29,10 +30,13 @@ export const policyRows: readonly PolicyRow[] = [
   believing(easyShortest),
   believing((beliefs) => conservative(beliefs)),
   fixed(las),
-  believing((believe) =>
-    muster({ name: 'muster', about: "Muster's engine with its default policy", believe }),
-  ),
+  musterRow('muster', "Muster's engine with its default policy"),
 ];
+
+/** Muster's own policy, as it comes or as somebody wrote it. */
+export function musterRow(name: string, about: string, policy?: MusterPolicy): PolicyRow {
+  return believing((believe) => muster({ name, about, believe, ...(policy && { policy }) }));
+}
 
 function fixed(policy: Policy): PolicyRow {
   return { name: policy.name, about: policy.about, believes: false, make: () => policy };
