@@ -74,7 +74,7 @@ function fits(fleet: Fleet, shape: Shape): boolean {
 }
 
 function noRoom(fleet: Fleet, shape: Shape): Verdict {
-  const { combination: _, ...found } = furthest(fleet, shape);
+  const { combination: _, groupIndex: __, ...found } = furthest(fleet, shape);
   return { kind: 'waits', reasons: [{ code: 'no-room', ...found }] };
 }
 
