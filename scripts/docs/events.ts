@@ -44,7 +44,7 @@ const meanings: Readonly<Record<EventKind, string>> = {
 export function eventsPage(): string {
   return page(
     'Events',
-    'The log has every change in commit order, numbered without gaps: a reader that resumes after number N misses nothing. Bodies never hold commands, environments or secrets. Their fields are in `packages/model/src/event.ts`.',
+    'The log has every change in commit order, numbered without gaps: a reader that resumes after number N misses nothing. Bodies never hold commands, environments or secrets. Their fields are in `packages/model/src/event.ts`. A body is the fact as it is stored, so its times are milliseconds since 1970, in fields that end in `Ms`; `at` beside it, as every time of other answers, is RFC 3339.',
     table(
       ['kind', 'version', 'what happened'],
       Object.entries(meanings).map(([kind, text]) => [

@@ -8,9 +8,9 @@ import { unauthenticated } from './auth.ts';
 import { committed } from './outcome.ts';
 import { refuse } from './problem.ts';
 import { route } from './route.ts';
+import { time } from './time-text.ts';
 import { mintSecret, secretHash } from './token-text.ts';
 import { enrolledSchema, enrolmentSchema } from './view-schemas.ts';
-import { time } from './views.ts';
 
 const tag = 'nodes';
 const hourMs = 3_600_000;

@@ -117,18 +117,19 @@ test('a waiting job whose entry was told nothing since shows what the engine say
 
 test('a planned start is in lists, in the job and in its reason, with what it rests on', async () => {
   const id = (await submit()) as JobId;
-  const planned = { startMs: Date.UTC(2026, 0, 2, 3, 4, 5), runs: 3, assumed: 2, overdue: 1 };
+  const rests = { runs: 3, assumed: 2, overdue: 1 };
+  const planned = { startMs: Date.UTC(2026, 0, 2, 3, 4, 5), ...rests };
   world.control.plannedStarts = [{ job: id, ...planned }];
   world.control.verdict = { kind: 'waits', reasons: [{ code: 'behind', ahead: 3 }], planned };
   const at = '2026-01-02T03:04:05.000Z';
   expect((await world.ask('GET', `/v1/jobs/${id}`, { token })).json().plannedStart).toBe(at);
   expect((await world.ask('GET', '/v1/jobs?limit=1', { token })).json().items[0].plannedStart).toBe(at);
   const why = (await world.ask('GET', `/v1/jobs/${id}/why`, { token })).json();
-  expect(why.verdict.planned).toEqual(planned);
+  expect(why.verdict.planned).toEqual({ startsAt: at, ...rests });
   expect(why.text).toBe(
     `waits: behind 3 jobs in the order; planned to start at ${at}, when 3 runs will have ended (of these 2 have no time limit, and their tier's default is taken; 1 has run longer than expected)`,
   );
-  expect(whySchema.safeParse(why).error).toBeUndefined();
+  expect(whySchema.parse(why)).toEqual(why);
   world.control.plannedStarts = [];
   world.control.verdict = null;
   await act(id, 'cancel');
@@ -149,11 +150,11 @@ test('why names jobs of others only to those who may see them, and counts them t
   const why = async (by: string) => (await world.ask('GET', `/v1/jobs/${id}/why`, { token: by })).json();
   const all = await why(token);
   expect(all.explanation).toMatchObject({
-    ahead: { count: 4, jobs: [{ job }] },
+    ahead: { count: 4, jobs: [{ job, because: { submittedAt: '1970-01-01T00:00:00.001Z' } }] },
     changes: [{ kind: 'exclusive', victims: 0 }],
-    ends: { count: 2, runs: [{ job }] },
+    ends: { count: 2, runs: [{ job, endsAt: null }] },
   });
-  expect(whySchema.safeParse(all).error).toBeUndefined();
+  expect(whySchema.parse(all)).toEqual(all);
   const scoped = await why(await world.token('viewer', 'default'));
   expect(scoped.explanation).toMatchObject({ ahead: { count: 4, jobs: [] }, ends: { count: 2, runs: [] } });
   world.control.verdict = null;

@@ -18,6 +18,7 @@ import * as z from 'zod';
 import type { Caller } from './auth.ts';
 import { cursorParam, defaultLimit, flagParam, limitParam } from './check-input.ts';
 import type { Api } from './deps.ts';
+import { verdictView } from './engine-views.ts';
 import { findJob, findRange } from './find-job.ts';
 import { ifMatch } from './if-match.ts';
 import { committed, outcomeUnknown } from './outcome.ts';
@@ -35,7 +36,7 @@ import {
   submitRefused,
 } from './submit.ts';
 import { dryRunSchema, jobDetailSchema, jobViewSchema, pageOf, submittedSchema } from './view-schemas.ts';
-import { jobDetail, jobView } from './views.ts';
+import { jobDetail, jobView, specView } from './views.ts';
 
 const tag = 'jobs';
 const states = [
@@ -118,7 +119,15 @@ async function dryRun(api: Api, caller: Caller, spec: JobSpec): Promise<Answer> 
   });
   const reason = verdict ? verdictText(verdict) : null;
   const seen = explanation && seenBy(caller, explanation);
-  return { body: { valid: true, spec, verdict, reason, explanation: seen, sequence } };
+  const body = {
+    valid: true,
+    spec: specView(spec),
+    verdict: verdict && verdictView(verdict),
+    reason,
+    explanation: seen,
+    sequence,
+  };
+  return { body };
 }
 
 const statesParam = z

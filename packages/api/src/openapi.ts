@@ -3,7 +3,8 @@
 import { problemCodes } from '@muster/model';
 import * as z from 'zod';
 import type { AnswerSchema, Route } from './route.ts';
-import { named, namedSchemas, problemSchema } from './view-schemas.ts';
+import { named, namedSchemas } from './schema-parts.ts';
+import { problemSchema } from './view-schemas.ts';
 
 type Json = Record<string, unknown>;
 
@@ -20,7 +21,7 @@ export function openapiOf(routes: readonly Route[]): Json {
       title: 'Muster',
       version: 'v1',
       description:
-        'The control plane for AI compute. Every error is application/problem+json with a stable code. Times are RFC 3339.',
+        'The control plane for AI compute. Every error is application/problem+json with a stable code. Times are RFC 3339, durations are milliseconds in fields that end in Ms. The bodies of events are facts as they are stored: their times are milliseconds too.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],

@@ -20,8 +20,8 @@ import { committed } from './outcome.ts';
 import { checkNames } from './policy-names.ts';
 import { fieldRefusal, notFound, refuse } from './problem.ts';
 import { type Answer, type Call, param, route, sequenceHeader } from './route.ts';
+import { time } from './time-text.ts';
 import { pageOf, policyViewSchema } from './view-schemas.ts';
-import { time } from './views.ts';
 
 const tag = 'policy';
 const matchHeader = {

@@ -15,8 +15,8 @@ import * as z from 'zod';
 import { type Caller, sees } from './auth.ts';
 import { notFound, refuse } from './problem.ts';
 import { route } from './route.ts';
+import { time } from './time-text.ts';
 import { ledgerSchema, usageSchema } from './view-schemas.ts';
-import { time } from './views.ts';
 
 const tag = 'quota';
 

@@ -4,11 +4,13 @@ import {
   OperationalError,
   type Policy,
   parsePolicy,
-  type ReplayReport,
   type ReplayRequest,
+  type ReplayView,
 } from '@muster/model';
 import * as z from 'zod';
 import type { Api } from './deps.ts';
+import { replaySchema } from './engine-view-schemas.ts';
+import { replayView } from './engine-views.ts';
 import { fieldRefusal, notFound, problemOf, refuse } from './problem.ts';
 import { type Call, route, streamed } from './route.ts';
 import { type EventStream, wantsStream } from './sse.ts';
@@ -42,32 +44,6 @@ const body = z.strictObject({
 });
 type Asked = z.output<typeof body>;
 
-const divergence = z.object({
-  decision: sequence,
-  sequence,
-  nowMs: sequence,
-  recordedVersion: z.string(),
-  recordedHash: z.string(),
-  hash: z.string(),
-  words: z.array(z.string()),
-  recorded: z.array(z.string()),
-  replayed: z.array(z.string()),
-  recordedVerdictsKnown: z.boolean(),
-});
-
-export const reportSchema: z.ZodType<ReplayReport> = z.object({
-  snapshot: sequence,
-  engineVersion: z.string(),
-  recordedVersions: z.array(z.string()),
-  from: sequence.nullable(),
-  to: sequence.nullable(),
-  decisions: sequence,
-  same: sequence,
-  leadIn: sequence,
-  divergence: divergence.nullable(),
-  cut: z.boolean(),
-});
-
 /** The server that has one under way. */
 const busy = new WeakSet<Api['control']>();
 
@@ -81,7 +57,7 @@ export const replay = route({
   body,
   bodyBytes: 4 * 1024 * 1024,
   stream: true,
-  answers: { 200: reportSchema },
+  answers: { 200: replaySchema },
   async handle(api, call) {
     const request = await requestOf(api, call.body);
     if (busy.has(api.control))
@@ -126,12 +102,12 @@ async function policyOf(api: Api, { policy, policyVersion }: Asked): Promise<Pol
 }
 
 /** A reader that leaves ends it. */
-async function plain(api: Api, { request }: Call, asked: ReplayRequest): Promise<ReplayReport> {
+async function plain(api: Api, { request }: Call, asked: ReplayRequest): Promise<ReplayView> {
   const left = new AbortController();
   const leave = (): void => left.abort();
   request.raw.socket.once('close', leave);
   try {
-    return await api.control.replay(asked, () => {}, left.signal);
+    return replayView(await api.control.replay(asked, () => {}, left.signal));
   } finally {
     request.raw.socket.off('close', leave);
   }
@@ -144,7 +120,7 @@ async function streaming(api: Api, stream: EventStream, asked: ReplayRequest): P
       (progress) => void stream.send('progress', progress),
       stream.signal,
     );
-    await stream.send('report', report);
+    await stream.send('report', replayView(report));
   } catch (error) {
     if (!(error instanceof OperationalError)) api.log.error({ err: error }, 'a replay failed');
     const told = error instanceof OperationalError ? error : refuse('internal', 'the replay failed');

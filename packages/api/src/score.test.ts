@@ -1,8 +1,8 @@
 import type { NodeId, ScoreView } from '@muster/model';
 import { anInventory, joinNode } from '@muster/store/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { scoreSchema } from './engine-view-schemas.ts';
 import { aJob, openWorld, type World } from './testing/world.ts';
-import { scoreSchema } from './view-schemas.ts';
 
 let world: World;
 let admin: string;

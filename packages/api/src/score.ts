@@ -12,11 +12,11 @@ import {
   type ScoreView,
 } from '@muster/model';
 import type { Api } from './deps.ts';
+import { scoreSchema } from './engine-view-schemas.ts';
 import { checkedSpec, visibleJob } from './jobs.ts';
 import { refuse } from './problem.ts';
 import { route } from './route.ts';
-import { scoreSchema } from './view-schemas.ts';
-import { time } from './views.ts';
+import { time } from './time-text.ts';
 
 const tag = 'questions';
 

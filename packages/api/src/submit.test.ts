@@ -1,6 +1,7 @@
 import { OperationalError } from '@muster/model';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { aJob, openWorld, type World } from './testing/world.ts';
+import { dryRunSchema, jobDetailSchema } from './view-schemas.ts';
 
 let world: World;
 let token: string;
@@ -100,6 +101,27 @@ test('a dry run tells the whole spec and the verdict, and writes nothing', async
   expect(await world.store.head()).toEqual(before);
   expect((await submit({ ...aJob, tier: 'no' }, {}, '?dryRun=true')).statusCode).toBe(422);
   world.control.verdict = null;
+});
+
+test('the whole spec has its deadline as RFC 3339, in a dry run and in the job, with nothing its schema does not know', async () => {
+  const whole = {
+    ...aJob,
+    deadline: '2150-01-02T03:04:05+01:00',
+    timeLimit: '1h',
+    checkpoint: { signal: 'USR1', wait: '30s' },
+    preferences: [{ label: 'zone', in: ['a'], weight: 1 }],
+    resources: { accelerators: [{ count: 2, model: 'H100' }, { count: 0.5 }] },
+    topology: { level: 'node', mode: 'required' },
+    array: { count: 3 },
+  };
+  const deadline = '2150-01-02T02:04:05.000Z';
+  const dry = (await submit(whole, {}, '?dryRun=true')).json();
+  expect(dry.spec).toMatchObject({ deadline, timeLimitMs: 3_600_000 });
+  expect(dryRunSchema.parse(dry)).toEqual(dry);
+  const { id } = (await submit(whole)).json();
+  const job = (await world.ask('GET', `/v1/jobs/${id}`, { token })).json();
+  expect(job.spec).toEqual(dry.spec);
+  expect(jobDetailSchema.parse(job)).toEqual(job);
 });
 
 test('hold=true accepts the job held', async () => {

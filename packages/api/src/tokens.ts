@@ -18,9 +18,10 @@ import type { Api } from './deps.ts';
 import { lifeText } from './enrolment.ts';
 import { notFound, refuse } from './problem.ts';
 import { param, route } from './route.ts';
+import { timeOrNull } from './time-text.ts';
 import { mintSecret, secretHash } from './token-text.ts';
 import { newTokenSchema, pageOf, tokenSchema, whoamiSchema } from './view-schemas.ts';
-import { timeOrNull, tokenView } from './views.ts';
+import { tokenView } from './views.ts';
 
 const tag = 'tokens';
 const maxLifeMs = 10 * 365 * 86_400_000;

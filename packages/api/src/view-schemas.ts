@@ -1,12 +1,10 @@
-// The views of the model as schemas: the OpenAPI document is made from them, and tests hold every answer against them. `view`
-// ties each to its type, so that a field added to a view and not here does not compile.
+// The views of the model as schemas: the OpenAPI document is made from them, and tests hold every answer against them. What the
+// engine answers is in engine-view-schemas.ts, the job spec in spec-view-schema.ts.
 import {
   type ArrayView,
   type AuditView,
   type BatchItemView,
   type EventView,
-  type ExplanationView,
-  explainBound,
   type JobDetail,
   type JobView,
   jobSpecSchema,
@@ -18,7 +16,6 @@ import {
   type ProjectView,
   policySchema,
   type RunView,
-  type ScoreView,
   type SubmittedView,
   strikeCodes,
   type TaskView,
@@ -28,31 +25,12 @@ import {
   type WhyView,
 } from '@muster/model';
 import * as z from 'zod';
-
-/** Schemas that get a name in the document. */
-export const named = z.registry<{ id: string }>();
-export const namedSchemas: z.ZodType[] = [];
-
-function name(schema: z.ZodType, id: string): void {
-  named.add(schema, { id });
-  namedSchemas.push(schema);
-}
-
-/** A schema with exactly the fields of a view. */
-function view<V extends object>(id: string, shape: Record<keyof V, z.ZodType>): z.ZodType<V> {
-  const schema = z.object(shape);
-  name(schema, id);
-  return schema as unknown as z.ZodType<V>;
-}
+import { explanationSchema, verdictSchema } from './engine-view-schemas.ts';
+import { name, open, reason, text, textMap, time, view, whole } from './schema-parts.ts';
+import { specViewSchema } from './spec-view-schema.ts';
 
 name(jobSpecSchema, 'JobSpec');
 
-const text = z.string();
-const whole = z.int();
-const time = z.string().meta({ format: 'date-time', description: 'RFC 3339' });
-const textMap = z.record(z.string(), z.string());
-const open = z.record(z.string(), z.unknown());
-const reason = z.object({ code: text, message: text });
 const errorClass = z.enum(['user', 'out-of-memory', 'infrastructure', 'preemption', 'timeout', 'cancelled']);
 
 const exit = z.union([
@@ -80,15 +58,6 @@ const result = z.union([
 ]);
 name(exit, 'TaskExit');
 name(result, 'Result');
-
-const verdict = z
-  .discriminatedUnion('kind', [
-    z.object({ kind: z.literal('placed'), nodes: z.array(text) }),
-    z.object({ kind: z.literal('waits'), reasons: z.array(open), planned: open.optional() }),
-    z.object({ kind: z.literal('impossible'), reasons: z.array(open), nearest: z.array(text) }),
-  ])
-  .meta({ description: "the engine's answer for a waiting job" });
-name(verdict, 'Verdict');
 
 const arraySchema = view<ArrayView>('Array', {
   count: whole,
@@ -125,7 +94,7 @@ const jobShape: Record<keyof JobView, z.ZodType> = {
     .meta({ description: 'when it is expected to start; only of a queued job that room is kept for' }),
   result: result.nullable(),
   exitCode: whole.nullable(),
-  verdict: verdict.nullable(),
+  verdict: verdictSchema.nullable(),
   reason: text.nullable(),
   run: text.nullable(),
   array: arraySchema.nullable(),
@@ -164,10 +133,9 @@ const runSchema = view<RunView>('Run', {
   tasks: z.array(taskSchema),
 });
 
-const completeSpec = open.meta({ description: 'the spec with every default filled in' });
 export const jobDetailSchema = view<JobDetail>('JobDetail', {
   ...jobShape,
-  spec: completeSpec,
+  spec: specViewSchema,
   runs: z.array(runSchema),
 });
 
@@ -176,78 +144,10 @@ export const submittedSchema = view<SubmittedView>('Submitted', {
   repeated: z.boolean().meta({ description: 'this idempotency key had already submitted the same body' }),
 });
 
-const aheadJob = z.object({
-  job: text,
-  project: text,
-  because: z
-    .object({
-      rule: z.enum([
-        'starved',
-        'tier',
-        'guarantee',
-        'share',
-        'project-name',
-        'deadline',
-        'priority',
-        'submitted',
-      ]),
-    })
-    .catchall(z.union([text, whole]))
-    .meta({ description: 'the first difference in the order, with both values where there are two' }),
-});
-const milli = whole.meta({ description: 'thousandths of devices' });
-const roomReport = z.object({
-  group: text,
-  key: text,
-  tasks: whole,
-  taskMilli: milli,
-  freeMilli: milli,
-  freeNodes: whole,
-  taskNodes: whole.meta({ description: 'nodes that could take a task now' }),
-  tasksFit: whole.meta({ description: 'the largest gang of the group that fits now' }),
-  spread: z.array(z.object({ freeMilli: milli, nodes: whole })),
-  place: z.object({ level: text, name: text, freeMilli: milli, tasksFit: whole }).nullable(),
-});
-const change = z
-  .object({
-    kind: z.enum([
-      'tasks',
-      'model',
-      'devices',
-      'property',
-      'constraint',
-      'topology',
-      'near',
-      'exclusive',
-      'tier',
-      'time-limit',
-      'ceiling',
-    ]),
-    victims: whole.meta({ description: 'runs that it would stop to start; with none it starts at once' }),
-  })
-  .catchall(z.union([text, whole, z.null(), open]));
-export const explanationSchema = view<ExplanationView>('Explanation', {
-  ahead: z
-    .object({ count: whole, jobs: z.array(aheadJob) })
-    .nullable()
-    .meta({ description: 'who stands before it, as things stand; the first few that you may see' }),
-  room: roomReport.nullable().meta({ description: 'how the devices that it waits for lie' }),
-  changes: z.array(change).meta({ description: 'changes of which each alone would start it now' }),
-  ends: z
-    .object({
-      count: whole,
-      runs: z.array(z.object({ job: text, project: text, run: text, endMs: whole.nullable() })),
-    })
-    .meta({ description: 'runs of which each alone, by ending, would let it start' }),
-  complete: z.boolean().meta({
-    description: `false when there may be more that would help: at most ${explainBound.changeSteps} steps are taken to try changes and ${explainBound.endSteps} to try the ends of the ${explainBound.runs} runs that end first`,
-  }),
-});
-
 export const dryRunSchema = z.object({
   valid: z.literal(true),
-  spec: completeSpec,
-  verdict: verdict.nullable(),
+  spec: specViewSchema,
+  verdict: verdictSchema.nullable(),
   reason: text.nullable(),
   explanation: explanationSchema.nullable(),
   sequence: whole,
@@ -258,7 +158,7 @@ export const whySchema = view<WhyView>('Why', {
   job: text,
   state: jobShape.state,
   sequence: whole.meta({ description: 'the event the answer stands at' }),
-  verdict: verdict.nullable(),
+  verdict: verdictSchema.nullable(),
   text,
   explanation: explanationSchema.nullable(),
   victims: z
@@ -352,7 +252,15 @@ export const whoamiSchema = view<WhoamiView>('Whoami', {
   expiresAt: time.nullable(),
 });
 
-export const eventSchema = view<EventView>('Event', { sequence: whole, at: time, kind: text, body: open });
+export const eventSchema = view<EventView>('Event', {
+  sequence: whole,
+  at: time,
+  kind: text,
+  body: open.meta({
+    description:
+      'the fact as it is stored; moments in it are milliseconds since 1970, in fields that end in Ms',
+  }),
+});
 
 export const auditSchema = view<AuditView>('AuditEntry', {
   id: whole,
@@ -418,38 +326,6 @@ export const ledgerSchema = view<LedgerView>('Ledger', {
   ),
   loans: z.array(z.object({ key: text, from: text.nullable(), to: text, amount })),
   users: z.array(z.object({ project: text, user: text, key: text, use: amount, ceiling: amount.nullable() })),
-});
-const money = z.number().meta({ description: 'money' });
-export const scoreSchema = view<ScoreView>('Score', {
-  sequence: whole,
-  at: time,
-  workMs: whole.meta({ description: 'how long the work of a task is taken to last' }),
-  rows: z.array(
-    z.object({
-      group: text,
-      alternative: whole,
-      cluster: text,
-      pool: text,
-      capacity: text.nullable(),
-      models: z.array(text),
-      trustMilli: whole,
-      how: z.enum(['now', 'preempts', 'waits', 'unknown', 'part']),
-      waitMs: whole,
-      victims: whole,
-      price: money,
-      speed: money,
-      preference: money,
-      trust: money,
-      fragmentation: money,
-      waiting: money,
-      preemption: money,
-      transfer: money,
-      total: money.meta({ description: 'the hourly terms over the work of one task, and the others' }),
-      nodes: whole,
-      tasksFit: whole,
-      chosen: whole.meta({ description: 'tasks that would go there if the job were next' }),
-    }),
-  ),
 });
 export const usageSchema = view<UsageView>('Usage', {
   from: time,

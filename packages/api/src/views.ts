@@ -10,6 +10,7 @@ import {
   isArray,
   type JobDetail,
   type JobSpec,
+  type JobSpecView,
   type JobView,
   type LogEvent,
   type NodeView,
@@ -21,14 +22,8 @@ import {
   verdictText,
 } from '@muster/model';
 import type { AuditRow, JobRow, NodeRow, ProjectRow, RunRow, TaskRow, TokenRow } from '@muster/store';
-
-export function time(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
-export function timeOrNull(ms: number | null): string | null {
-  return ms === null ? null : time(ms);
-}
+import { verdictView } from './engine-views.ts';
+import { time, timeOrNull } from './time-text.ts';
 
 export function jobView(row: JobRow, plannedMs: number | null = null): JobView {
   const { spec, state } = row;
@@ -57,7 +52,7 @@ export function jobView(row: JobRow, plannedMs: number | null = null): JobView {
     plannedStart: timeOrNull(plannedMs),
     result: ended ? ended.result : null,
     exitCode: ended ? exitCode(ended.result) : null,
-    verdict: row.verdict,
+    verdict: row.verdict && verdictView(row.verdict),
     reason: reasonOf(row),
     run: 'run' in state ? state.run : null,
     array: isArray(state) && spec.array ? arrayView(state, spec.array) : null,
@@ -84,7 +79,15 @@ export function unheardText(sinceMs: number): string {
 }
 
 export function jobDetail(row: JobRow, runs: readonly RunRow[], plannedMs: number | null): JobDetail {
-  return { ...jobView(row, plannedMs), spec: row.spec, runs: runs.map((run) => runView(run, row.spec)) };
+  return {
+    ...jobView(row, plannedMs),
+    spec: specView(row.spec),
+    runs: runs.map((run) => runView(run, row.spec)),
+  };
+}
+
+export function specView({ deadlineMs, ...spec }: JobSpec): JobSpecView {
+  return { ...spec, deadline: timeOrNull(deadlineMs) };
 }
 
 export function runView(row: RunRow, spec: JobSpec): RunView {

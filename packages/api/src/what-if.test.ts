@@ -1,8 +1,8 @@
 import type { NodeId, WhatIfView } from '@muster/model';
 import { anInventory, aPlan, aUnit, joinNode, lead, placement } from '@muster/store/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { whatIfSchema } from './engine-view-schemas.ts';
 import { aJob, openWorld, type World } from './testing/world.ts';
-import { whatIfSchema } from './what-if.ts';
 
 let world: World;
 let admin: string;
@@ -29,7 +29,7 @@ afterAll(() => world.close());
 async function ask(token: string, body: object): Promise<WhatIfView> {
   const answer = await world.ask('POST', '/v1/whatif', { token, body });
   expect(answer.statusCode, answer.body).toBe(200);
-  whatIfSchema.parse(answer.json());
+  expect(whatIfSchema.parse(answer.json())).toEqual(answer.json());
   return answer.json() as WhatIfView;
 }
 

@@ -21,11 +21,13 @@ import {
 import * as z from 'zod';
 import { type Caller, hasRole, sees } from './auth.ts';
 import type { Api } from './deps.ts';
+import { whatIfSchema } from './engine-view-schemas.ts';
+import { verdictView } from './engine-views.ts';
 import { checkedSpec } from './jobs.ts';
 import { checkNames, checkQuota } from './policy-names.ts';
 import { fieldRefusal, notFound, refuse } from './problem.ts';
 import { route } from './route.ts';
-import { time } from './views.ts';
+import { time } from './time-text.ts';
 import { waitingText } from './why.ts';
 
 const open = z.record(z.string(), z.unknown());
@@ -60,25 +62,6 @@ const body = z
     },
   );
 type Asked = z.output<typeof body>;
-
-const count = z.int().min(0);
-const list = z.object({ count, items: z.array(open) });
-export const whatIfSchema = z.object({
-  sequence: count,
-  at: z.string().meta({ format: 'date-time' }),
-  cycles: count,
-  settled: z.boolean(),
-  starts: list,
-  startsNot: list,
-  moves: list,
-  stops: list,
-  preempts: list,
-  spares: list,
-  verdicts: list,
-  cost: z.object({ lostMicro: count, sparedMicro: count, hourMicro: z.int() }).meta({
-    description: 'lost and spared work, and what all that runs costs more an hour, in millionths of money',
-  }),
-});
 
 export const whatIf = route({
   id: 'whatIf',
@@ -217,10 +200,12 @@ async function viewOf(
     });
     return { count, items: await Promise.all(told) };
   };
-  const verdicts = answer.verdicts.map((verdict) => ({
+  const verdicts = answer.verdicts.map(({ before, after, ...verdict }) => ({
     ...verdict,
-    beforeText: verdict.before && waitingText(verdict.before),
-    afterText: verdict.after && waitingText(verdict.after),
+    before: before && verdictView(before),
+    after: after && verdictView(after),
+    beforeText: before && waitingText(before),
+    afterText: after && waitingText(after),
   }));
   const { sequence, cycles, settled, cost } = answer;
   return {

@@ -16,11 +16,13 @@ import * as z from 'zod';
 import { type Caller, sees } from './auth.ts';
 import { countParam } from './check-input.ts';
 import type { Api } from './deps.ts';
+import { verdictView } from './engine-views.ts';
 import { visibleJob } from './jobs.ts';
 import { route } from './route.ts';
 import { seenBy } from './seen-by.ts';
+import { time } from './time-text.ts';
 import { whySchema } from './view-schemas.ts';
-import { time, unheardText } from './views.ts';
+import { unheardText } from './views.ts';
 
 const query = z.strictObject({
   after: countParam(
@@ -54,7 +56,7 @@ export const whyJob = route({
       job: row.id,
       state: row.state.state,
       sequence,
-      verdict: shown,
+      verdict: shown && verdictView(shown),
       text: whyText(row, shown, runs.find(({ id }) => 'run' in row.state && id === row.state.run) ?? null),
       explanation: shown && explanation ? seenBy(call.caller, explanation) : null,
       preemptions: await preemptions(api, call.caller, row, runs),

@@ -7,7 +7,7 @@ import {
   changeEdit,
   changeText,
   type ExplanationView,
-  type HelpfulEnd,
+  type HelpfulEndView,
   roomText,
 } from '@muster/model';
 import type { Cli } from './cli.ts';
@@ -29,7 +29,7 @@ export function printExplanation(cli: Cli, explanation: ExplanationView): void {
   cli.line();
   cli.line(`${ahead.count === 1 ? '1 job is' : `${ahead.count} jobs are`} ahead of it in the order:`);
   for (const job of ahead.jobs)
-    item(cli, `${job.job} (${job.project}): ${aheadText(job, (ms) => when(cli, ms))}`);
+    item(cli, `${job.job} (${job.project}): ${aheadText(job, (at) => localTime(at, cli.nowMs))}`);
   const more = ahead.count - ahead.jobs.length;
   if (more > 0) item(cli, ahead.jobs.length === 0 ? 'jobs of other projects' : `and ${more} more`);
 }
@@ -38,9 +38,9 @@ function changeLine(change: Change): string {
   return `${changeText(change)}   (${changeEdit(change)})`;
 }
 
-function endLines(cli: Cli, runs: readonly HelpfulEnd[], count: number, complete: boolean): string[] {
-  const lines = runs.map(({ job, endMs }) => {
-    const at = endMs === null ? '' : `, expected ${when(cli, endMs)}`;
+function endLines(cli: Cli, runs: readonly HelpfulEndView[], count: number, complete: boolean): string[] {
+  const lines = runs.map(({ job, endsAt }) => {
+    const at = endsAt === null ? '' : `, expected ${localTime(endsAt, cli.nowMs)}`;
     return `the end of ${job}${at}   (muster cancel ${job})`;
   });
   const more = count - runs.length;
@@ -49,10 +49,6 @@ function endLines(cli: Cli, runs: readonly HelpfulEnd[], count: number, complete
       `the end of any of ${complete ? '' : 'at least '}${more} ${runs.length > 0 ? 'more' : 'other'} ${more === 1 ? 'job' : 'jobs'}`,
     );
   return lines;
-}
-
-function when(cli: Cli, ms: number): string {
-  return localTime(new Date(ms).toISOString(), cli.nowMs);
 }
 
 function paragraph(cli: Cli, text: string): void {

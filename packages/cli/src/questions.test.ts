@@ -1,4 +1,4 @@
-import type { JobId, ReplayReport, RunId, ScoreRow, ScoreView, WhatIfView } from '@muster/model';
+import type { JobId, ReplayView, RunId, ScoreRow, ScoreView, WhatIfView } from '@muster/model';
 import { expect, test } from 'vitest';
 import { testBench } from './testing/bench.ts';
 import { jobId } from './testing/sample-views.ts';
@@ -116,7 +116,7 @@ test('a what-if tells who is stopped, preempted, started and kept waiting, and c
   expect(JSON.parse(json.stdout)).toEqual(answer);
 });
 
-const report: ReplayReport = {
+const report: ReplayView = {
   snapshot: 5,
   engineVersion: '2',
   recordedVersions: ['2'],
@@ -129,7 +129,7 @@ const report: ReplayReport = {
   cut: false,
 };
 
-function reply(value: ReplayReport): void {
+function reply(value: ReplayView): void {
   bench.logIn();
   bench.server.on('POST /v1/replay', () => (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -152,7 +152,7 @@ test('a replay that does not ends with 1 and shows the first difference and anot
   const divergence = {
     decision: 4,
     sequence: 40,
-    nowMs: 0,
+    at: '2026-08-01T11:59:00.000Z',
     recordedVersion: '1',
     recordedHash: 'a',
     hash: 'b',

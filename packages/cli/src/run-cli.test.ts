@@ -263,7 +263,7 @@ test('why tells what would start a job now, as edits and commands, and who is ah
           { kind: 'tier', from: 'standard', to: 'critical', victims: 2 },
           { kind: 'ceiling', project: 'blue', user: null, key: 'gpu', from: 8000, to: 12_000, victims: 0 },
         ],
-        ends: { count: 3, runs: [{ job: jobId('c'), project: 'red', run: 'run_1', endMs: null }] },
+        ends: { count: 3, runs: [{ job: jobId('c'), project: 'red', run: 'run_1', endsAt: null }] },
         ahead: { count: 7, jobs: [{ job: jobId('b'), project: 'red', because }] },
         complete: false,
       },

@@ -6,12 +6,12 @@ import type {
   JobDetail,
   JobId,
   JobResult,
-  JobSpec,
   JobSpecInput,
+  JobSpecView,
   JobView,
   Page,
   SubmittedView,
-  Verdict,
+  VerdictView,
   WhyView,
 } from '@muster/model';
 import { pages } from './pages.ts';
@@ -29,8 +29,8 @@ export interface SubmitOptions extends Call {
 /** What a dry run answers: the spec made whole and what the engine would say to it now. */
 export interface ConsideredView {
   readonly valid: true;
-  readonly spec: JobSpec;
-  readonly verdict: Verdict | null;
+  readonly spec: JobSpecView;
+  readonly verdict: VerdictView | null;
   readonly reason: string | null;
   /** Who would be ahead of it and what would start it now. */
   readonly explanation: ExplanationView | null;

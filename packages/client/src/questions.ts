@@ -4,7 +4,7 @@ import type {
   JobSpecInput,
   PolicyInput,
   ReplayProgress,
-  ReplayReport,
+  ReplayView,
   ScoreView,
   WhatIfView,
 } from '@muster/model';
@@ -68,7 +68,7 @@ export function questionsApi(transport: Transport) {
       asked: ReplayInput,
       progress: (progress: ReplayProgress) => void = () => {},
       { signal }: Call = {},
-    ): Promise<ReplayReport> {
+    ): Promise<ReplayView> {
       const resumable = {
         request: () => ({ method: 'POST' as const, path: '/v1/replay', body: asked }),
         isLast: ({ event }: { readonly event: string }) => event === 'report',
@@ -76,7 +76,7 @@ export function questionsApi(transport: Transport) {
       // A second try would start from the beginning, on a server that may still be at the first.
       for await (const { event, data } of stream(transport, resumable, { signal, tries: 1 })) {
         if (event === 'progress') progress(JSON.parse(data) as ReplayProgress);
-        if (event === 'report') return JSON.parse(data) as ReplayReport;
+        if (event === 'report') return JSON.parse(data) as ReplayView;
       }
       throw new MusterError('no-answer', 'the replay was cut off');
     },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AheadJob, Change, ChangeKind, OrderRule, RoomReport } from './explanation.ts';
+import type { AheadJobView, Change, ChangeKind, OrderRuleView, RoomReport } from './explanation.ts';
 import { aheadText, changeEdit, changeText, roomText } from './explanation-text.ts';
 import type { JobId } from './ids.ts';
 
@@ -85,15 +85,16 @@ describe('a change says what to do in words and as an edit', () => {
 });
 
 test('who is ahead says why', () => {
-  const text = (because: OrderRule): string => {
-    const job: AheadJob = { job: 'job_1' as JobId, project: 'p', because };
-    return aheadText(job, (ms) => `t${ms}`);
+  const text = (because: OrderRuleView): string => {
+    const job: AheadJobView = { job: 'job_1' as JobId, project: 'p', because };
+    return aheadText(job, (at) => `<${at}>`);
   };
-  expect(text({ rule: 'starved', sinceMs: 5 })).toBe('has waited since t5, so long that it goes first');
+  expect(text({ rule: 'starved', since: '5' })).toBe('has waited since <5>, so long that it goes first');
   expect(text({ rule: 'guarantee', theirs: 'red', yours: 'blue' })).toBe(
     'red stays within its guarantee, blue does not',
   );
-  expect(text({ rule: 'deadline', latestStartMs: 7 })).toBe('must start by t7 for its deadline');
+  expect(text({ rule: 'deadline', latestStart: '7' })).toBe('must start by <7> for its deadline');
+  expect(text({ rule: 'submitted', submittedAt: '9' })).toBe('submitted earlier, <9>');
 });
 
 test('what is fragmented is told with the spread, and the best place under a required topology', () => {

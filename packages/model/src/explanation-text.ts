@@ -1,7 +1,13 @@
 // An explanation in sentences, the same in CLI and web: what would help as an edit of the spec or of the policy, who is ahead
 // and why, and how what is free lies.
 import type { Constraint } from './demand.ts';
-import { type AheadJob, type Change, type ChangeKind, explainBound, type RoomReport } from './explanation.ts';
+import {
+  type AheadJobView,
+  type Change,
+  type ChangeKind,
+  explainBound,
+  type RoomReport,
+} from './explanation.ts';
 import { amountText, writtenAmount } from './quota.ts';
 import { formatDurationMs, formatMilli } from './units.ts';
 
@@ -128,10 +134,10 @@ function accelerator({
 const percent = (millionths: number): string => `${Math.round(millionths / 1000) / 10} %`;
 
 /** Why a job is ahead; `time` writes a moment as its reader likes it. */
-export function aheadText({ because }: AheadJob, time: (ms: number) => string): string {
+export function aheadText({ because }: AheadJobView, time: (at: string) => string): string {
   switch (because.rule) {
     case 'starved':
-      return `has waited since ${time(because.sinceMs)}, so long that it goes first`;
+      return `has waited since ${time(because.since)}, so long that it goes first`;
     case 'tier':
       return `tier ${because.theirs} goes before ${because.yours}`;
     case 'guarantee':
@@ -141,11 +147,11 @@ export function aheadText({ because }: AheadJob, time: (ms: number) => string): 
     case 'project-name':
       return `${because.theirs} and ${because.yours} have equal shares; the name decides`;
     case 'deadline':
-      return `must start by ${time(because.latestStartMs)} for its deadline`;
+      return `must start by ${time(because.latestStart)} for its deadline`;
     case 'priority':
       return `priority ${because.theirs}, yours is ${because.yours}`;
     case 'submitted':
-      return `submitted earlier, ${time(because.submittedMs)}`;
+      return `submitted earlier, ${time(because.submittedAt)}`;
   }
 }
 

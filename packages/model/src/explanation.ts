@@ -18,6 +18,12 @@ export interface Explanation {
   readonly complete: boolean;
 }
 
+/** As the API tells it, with RFC 3339 for every moment; the verdict is beside it. */
+export interface ExplanationView extends Omit<Explanation, 'verdict' | 'ahead' | 'ends'> {
+  readonly ahead: { readonly count: number; readonly jobs: readonly AheadJobView[] } | null;
+  readonly ends: { readonly count: number; readonly runs: readonly HelpfulEndView[] };
+}
+
 /** What is tried for one answer: steps (a lane lined up, a task placed) for changes and for ends, and how many runs at most. */
 export const explainBound = { changeSteps: 40_000, endSteps: 20_000, runs: 1024 } as const;
 
@@ -57,6 +63,16 @@ export type OrderRule =
   /** A higher priority, more than waiting has made up for. */
   | { readonly rule: 'priority'; readonly theirs: number; readonly yours: number }
   | { readonly rule: 'submitted'; readonly submittedMs: number };
+
+export interface AheadJobView extends Omit<AheadJob, 'because'> {
+  readonly because: OrderRuleView;
+}
+
+export type OrderRuleView =
+  | Exclude<OrderRule, { rule: 'starved' | 'deadline' | 'submitted' }>
+  | { readonly rule: 'starved'; readonly since: string }
+  | { readonly rule: 'deadline'; readonly latestStart: string }
+  | { readonly rule: 'submitted'; readonly submittedAt: string };
 
 export interface RoomReport {
   readonly group: string;
@@ -142,6 +158,10 @@ export interface HelpfulEnd {
   readonly run: RunId;
   /** When it is expected to end by its time limit or its tier's default; null before it has started. */
   readonly endMs: number | null;
+}
+
+export interface HelpfulEndView extends Omit<HelpfulEnd, 'endMs'> {
+  readonly endsAt: string | null;
 }
 
 export const noEnds: Ends = { count: 0, runs: [] };

@@ -44,6 +44,11 @@ export interface JobSpec {
   readonly array?: ArraySize | undefined;
 }
 
+/** As the API tells it, with RFC 3339 for every moment. */
+export interface JobSpecView extends Omit<JobSpec, 'deadlineMs'> {
+  readonly deadline: string | null;
+}
+
 export interface GroupSpec {
   readonly name: string;
   readonly command: readonly string[];

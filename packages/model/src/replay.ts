@@ -40,6 +40,15 @@ export interface ReplayReport {
   readonly cut: boolean;
 }
 
+/** As the API tells it, with RFC 3339 for every moment. */
+export interface ReplayView extends Omit<ReplayReport, 'divergence'> {
+  readonly divergence: DivergenceView | null;
+}
+
+export interface DivergenceView extends Omit<Divergence, 'nowMs'> {
+  readonly at: string;
+}
+
 /** The first decision that came out otherwise. */
 export interface Divergence {
   readonly decision: number;

@@ -64,6 +64,25 @@ export interface PlannedJob extends PlannedStart {
   readonly job: JobId;
 }
 
+/** As the API tells it, with RFC 3339 for every moment. */
+export type VerdictView =
+  | Exclude<Verdict, { kind: 'waits' }>
+  | {
+      readonly kind: 'waits';
+      readonly reasons: readonly WaitReasonView[];
+      readonly planned?: PlannedStartView;
+    };
+
+export interface PlannedStartView extends Omit<PlannedStart, 'startMs'> {
+  readonly startsAt: string;
+}
+
+export type WaitReasonView =
+  | Exclude<WaitReason, { code: 'not-before' | 'near-end' | 'reserved' }>
+  | { readonly code: 'not-before'; readonly until: string; readonly failures: number }
+  | { readonly code: 'near-end'; readonly job: JobId; readonly endsAt: string | null }
+  | { readonly code: 'reserved'; readonly startsAt: string | null };
+
 export type WaitReason =
   | {
       /** The group that does not fit: how many of its tasks could start now, and nodes counted by what is missing. */

@@ -2,11 +2,11 @@
 // milliseconds everywhere inside. Every field is always present; null says "none".
 import type { Checkpoint } from './checkpoint.ts';
 import type { Capability } from './demand.ts';
-import type { Explanation } from './explanation.ts';
+import type { ExplanationView } from './explanation.ts';
 import type { JobId, NodeId, RunId, TokenId } from './ids.ts';
 import type { IndexRanges } from './index-ranges.ts';
 import type { Device } from './inventory.ts';
-import type { JobSpec } from './job-spec.ts';
+import type { JobSpecView } from './job-spec.ts';
 import type { JobState } from './job-state.ts';
 import type { NodeState } from './node-state.ts';
 import type { JobResult, Reason, RunResult, TaskExit } from './outcome.ts';
@@ -15,7 +15,7 @@ import type { PolicyInput } from './policy-schema.ts';
 import type { RunState } from './run-state.ts';
 import type { StrikeCode } from './strikes.ts';
 import type { TaskState } from './task-state.ts';
-import type { Verdict } from './verdict.ts';
+import type { VerdictView } from './verdict.ts';
 
 export interface JobView {
   readonly id: JobId;
@@ -41,7 +41,7 @@ export interface JobView {
   readonly result: JobResult | null;
   readonly exitCode: number | null;
   /** Why it waits, for queued jobs that the engine has looked at: the stored verdict and its sentence. */
-  readonly verdict: Verdict | null;
+  readonly verdict: VerdictView | null;
   readonly reason: string | null;
   readonly run: RunId | null;
   /** Of an array: how many members, and where they are. */
@@ -66,7 +66,7 @@ export interface ArrayView {
 
 /** `GET /v1/jobs/{id}`: the job with its spec and every attempt. */
 export interface JobDetail extends JobView {
-  readonly spec: JobSpec;
+  readonly spec: JobSpecView;
   readonly runs: readonly RunView[];
 }
 
@@ -170,6 +170,7 @@ export interface EventView {
   readonly sequence: number;
   readonly at: string;
   readonly kind: string;
+  /** The fact as it is stored, so moments in it are milliseconds since 1970. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -196,7 +197,7 @@ export interface WhyView {
   readonly state: JobState['state'];
   /** The event the answer stands at. */
   readonly sequence: number;
-  readonly verdict: Verdict | null;
+  readonly verdict: VerdictView | null;
   readonly text: string;
   /** Who is ahead and what would start it now, for a job that waits. Jobs you may not see are only counted. */
   readonly explanation: ExplanationView | null;
@@ -205,9 +206,6 @@ export interface WhyView {
   /** Whose runs were stopped for it, the last of them, oldest first. */
   readonly victims: readonly VictimView[];
 }
-
-/** The verdict is beside it. */
-export type ExplanationView = Omit<Explanation, 'verdict'>;
 
 export interface PreemptionView {
   readonly at: string;

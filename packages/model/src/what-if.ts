@@ -4,7 +4,7 @@ import type { JobFacts } from './event.ts';
 import type { JobId, NodeId, RunId } from './ids.ts';
 import type { Right } from './plan.ts';
 import type { Policy } from './policy.ts';
-import type { Verdict } from './verdict.ts';
+import type { Verdict, VerdictView } from './verdict.ts';
 
 export type WhatIfQuestion =
   | { readonly kind: 'submit'; readonly jobs: readonly JobFacts[] }
@@ -93,6 +93,14 @@ export interface WhatIfVerdict extends OfJob {
   readonly after: Verdict | null;
 }
 
+/** As the API tells it, with the reasons in words beside it. */
+export interface WhatIfVerdictView extends Omit<WhatIfVerdict, 'before' | 'after'> {
+  readonly before: VerdictView | null;
+  readonly after: VerdictView | null;
+  readonly beforeText: string | null;
+  readonly afterText: string | null;
+}
+
 /** A list of the answer as its asker may see it: all are counted, and those of their own projects are named. */
 export interface WhatIfList<T> {
   readonly count: number;
@@ -108,8 +116,6 @@ export interface WhatIfView extends Pick<WhatIf, 'sequence' | 'cycles' | 'settle
   readonly stops: WhatIfList<WhatIfStop>;
   readonly preempts: WhatIfList<WhatIfPreemption>;
   readonly spares: WhatIfList<WhatIfPreemption>;
-  /** Counts queue entries; `beforeText` and `afterText` say the reasons in words. */
-  readonly verdicts: WhatIfList<
-    WhatIfVerdict & { readonly beforeText: string | null; readonly afterText: string | null }
-  >;
+  /** Counts queue entries. */
+  readonly verdicts: WhatIfList<WhatIfVerdictView>;
 }

@@ -1,5 +1,5 @@
 // muster replay: makes logged decisions again and says whether they come out alike.
-import { parseDurationMs, type ReplayProgress, type ReplayReport } from '@muster/model';
+import { parseDurationMs, type ReplayProgress, type ReplayView } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { exit } from '../exit-codes.ts';
@@ -111,7 +111,7 @@ function progressLine(cli: Cli) {
   };
 }
 
-function print(cli: Cli, report: ReplayReport, otherPolicy: boolean): void {
+function print(cli: Cli, report: ReplayView, otherPolicy: boolean): void {
   const { decisions, same, divergence, from, to, snapshot, cut } = report;
   const range = from === null ? '' : `, made at events ${from} to ${to}`;
   const under = otherPolicy ? ' under this policy' : '';
@@ -134,11 +134,15 @@ function print(cli: Cli, report: ReplayReport, otherPolicy: boolean): void {
   cli.line(cli.paint('dim', `Started from the snapshot at event ${snapshot}.`));
 }
 
-function different(cli: Cli, { divergence }: ReplayReport): void {
-  const { decision, sequence, nowMs, words, recorded, replayed, recordedVerdictsKnown } = divergence!;
-  const at = localTime(new Date(nowMs).toISOString(), cli.nowMs);
+function different(cli: Cli, { divergence }: ReplayView): void {
+  const { decision, sequence, at, words, recorded, replayed, recordedVerdictsKnown } = divergence!;
   cli.line();
-  cli.line(cli.paint('bold', `The first is decision ${decision}, made at event ${sequence}, ${at}:`));
+  cli.line(
+    cli.paint(
+      'bold',
+      `The first is decision ${decision}, made at event ${sequence}, ${localTime(at, cli.nowMs)}:`,
+    ),
+  );
   const width = (cli.width ?? Number.POSITIVE_INFINITY) - 4;
   for (const text of words)
     for (const [i, line] of wrap(clean(text), width).entries()) cli.line(`${i === 0 ? '  ' : '    '}${line}`);

@@ -93,7 +93,7 @@ export function jobDetail(change: Partial<JobDetail> = {}): JobDetail {
       exclusive: false,
       retry: { user: 0, outOfMemory: 0, infrastructure: 5 },
       timeLimitMs: null,
-      deadlineMs: null,
+      deadline: null,
       stop: { signal: 'TERM', graceMs: 30_000 },
       checkpoint: null,
       stopAfterMs: 300_000,
