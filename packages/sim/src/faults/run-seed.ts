@@ -54,10 +54,16 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
     ...(options.backend && { backend: options.backend }),
   });
   const run = new SeedRun(world, checkers, seeded(seed).split('script'), options.small === true);
+  // A bug that nobody awaits, as in the hub: in production it ends the process.
+  const onBug = (error: unknown): void => {
+    world.bug ??= error;
+  };
+  process.on('unhandledRejection', onBug);
   try {
     const failure = await run.whole();
     return { seed, failure, ...run.summary() };
   } finally {
+    process.off('unhandledRejection', onBug);
     await world.backend.close();
   }
 }
