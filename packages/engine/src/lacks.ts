@@ -57,8 +57,11 @@ function countClass(fleet: Fleet, question: LackQuestion, nodes: ClassNodes, add
   const { shape, group } = question;
   const fits: ClassFit[] = [];
   let nearest: Lack = 'constraint';
-  for (const option of shape.groups[group]!.options.keys()) {
-    const match = matchClass(shape.demand, shape.groups[group]!.demand, option, nodes.cls, fleet.classes);
+  // What was matched before need not be matched again: every decision on a full fleet asks.
+  const matched = shape.matchedAt === fleet.classes.generation;
+  for (const [o, option] of shape.groups[group]!.options.entries()) {
+    const known = matched ? option.fits.find(({ classId }) => classId === nodes.cls.id) : undefined;
+    const match = known ?? matchClass(shape.demand, shape.groups[group]!.demand, o, nodes.cls, fleet.classes);
     if (typeof match !== 'string') fits.push(match);
     else nearest = later(nearest, match);
   }

@@ -102,16 +102,7 @@ function impossibleCode(fleet: Fleet, lacks: readonly LackCount[]): NoHardware['
 
 /** The combination that came furthest, the first of equals, and what nodes lack for the next task of it. */
 export function furthest(fleet: Fleet, shape: Shape) {
-  let best: readonly number[] = [];
-  let bestProgress: Progress | null = null;
-  for (const combination of shape.combinations) {
-    const attempt = new Attempt(fleet, shape, likeliest(fleet, shape, combination));
-    const progress = attempt.run(combination, groupOrder(shape, combination));
-    undo(fleet, attempt.placement);
-    if (bestProgress && !isFurther(progress, bestProgress)) continue;
-    best = combination;
-    bestProgress = progress;
-  }
+  const best = furthestCombination(fleet, shape);
   const attempt = new Attempt(fleet, shape, likeliest(fleet, shape, best));
   const { group, tasksFit } = attempt.run(best, groupOrder(shape, best));
   const own = new Set(slotsOf(fleet, attempt.placement));
@@ -120,6 +111,22 @@ export function furthest(fleet: Fleet, shape: Shape) {
   undo(fleet, attempt.placement);
   const { name, tasks } = shape.groups[group]!.demand;
   return { group: name, groupIndex: group, combination: best, tasks, tasksFit, nodes: fleet.existing, lacks };
+}
+
+function furthestCombination(fleet: Fleet, shape: Shape): readonly number[] {
+  const { combinations } = shape;
+  if (combinations.length === 1) return combinations[0]!;
+  let best: readonly number[] = [];
+  let bestProgress: Progress | null = null;
+  for (const combination of combinations) {
+    const attempt = new Attempt(fleet, shape, likeliest(fleet, shape, combination));
+    const progress = attempt.run(combination, groupOrder(shape, combination));
+    undo(fleet, attempt.placement);
+    if (bestProgress && !isFurther(progress, bestProgress)) continue;
+    best = combination;
+    bestProgress = progress;
+  }
+  return best;
 }
 
 function isFurther(a: Progress, b: Progress): boolean {
