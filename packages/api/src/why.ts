@@ -44,13 +44,10 @@ export const whyJob = route({
     // A position beyond the log would wait for ever.
     const atLeast = Math.min(call.query.after ?? head, head);
     const { verdict, explanation, sequence } = await api.control.explain(before.id, atLeast);
-    // Read after the answer, so that its state is not older than the verdict.
-    const [after, runs, stopped] = await Promise.all([
-      api.store.job(before.id),
-      api.store.runs(before.id),
-      victims(api, call.caller, before.id),
-    ]);
-    const row = after ?? before;
+    // Read after the answer, so that its state is not older than the verdict; and its runs after its state, so that all of
+    // which that tells are there.
+    const row = (await api.store.job(before.id)) ?? before;
+    const [runs, stopped] = await Promise.all([api.store.runs(row.id), victims(api, call.caller, row.id)]);
     const shown = waits(row.state) ? (verdict ?? row.verdict) : null;
     const why: WhyView = {
       job: row.id,
@@ -80,14 +77,14 @@ async function preemptions(
   { state }: JobRow,
   runs: readonly RunRow[],
 ): Promise<PreemptionView[]> {
-  const messages = runs.flatMap((run) => preemptedText(run) ?? []);
-  const times = 'preempted' in state ? state.preempted : [];
+  // A preemption is at the moment at which its run ended: they are written together.
+  const reasons = new Map<number, string | null>();
+  for (const run of runs) if (run.state.state === 'ended') reasons.set(run.state.endedMs, preemptedText(run));
   const found: PreemptionView[] = [];
-  for (const [i, { atMs, by }] of times.entries()) {
+  for (const { atMs, by } of 'preempted' in state ? state.preempted : []) {
     const other = await api.store.job(by);
     const seen = other !== null && sees(caller, other.spec.project);
-    // Both lists end with the latest.
-    const reason = messages[messages.length - times.length + i] ?? null;
+    const reason = reasons.get(atMs) ?? null;
     found.push({ at: time(atMs), by: seen ? by : null, reason: seen ? reason : reason && nameless(reason) });
   }
   return found;
@@ -102,17 +99,12 @@ function nameless(reason: string): string {
   return reason.replace(/ for \S+ of project [^,]+/, ' for a job of another project');
 }
 
-const eventsMax = 1000;
 const victimsMax = 20;
 
-/** As the log has it: every claim of the job with its victims. */
+/** As the log has it. */
 async function victims(api: Api, caller: Caller, job: JobId): Promise<VictimView[]> {
-  const events = await api.store.events({ after: 0, scope: null, limit: eventsMax, job });
-  const all = events.flatMap(({ atMs, body }) =>
-    body.kind === 'job.claimed' && body.job === job
-      ? body.claim.victims.map((victim) => ({ atMs, ...victim }))
-      : [],
-  );
+  const claims = await api.store.claims(job, victimsMax);
+  const all = claims.flatMap(({ atMs, victims: stopped }) => stopped.map((victim) => ({ atMs, ...victim })));
   return Promise.all(
     all.slice(-victimsMax).map(async ({ atMs, job: victim, right }) => {
       const other = await api.store.job(victim);

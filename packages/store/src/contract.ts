@@ -43,6 +43,7 @@ import type {
   TokenId,
   UnitRefusal,
   Verdict,
+  Victim,
 } from '@muster/model';
 
 export type Outcome<T, Refusal> =
@@ -191,6 +192,8 @@ export interface Store {
   nodes(query: NodeQuery): Promise<readonly NodeRow[]>;
   /** Events about jobs the scope covers; node, cluster and leader events only without a scope. */
   events(query: EventQuery): Promise<readonly LogEvent[]>;
+  /** Whose runs were stopped for the job, as the log has it: its last claims, oldest first. */
+  claims(job: JobId, limit: number): Promise<readonly ClaimRow[]>;
   counts(): Promise<Counts>;
 
   // Tenancy and identity ---------------------------------------------------------------------------------------
@@ -518,6 +521,11 @@ export interface EventQuery {
   readonly after: number;
   readonly job: JobId | null;
   readonly limit: number;
+}
+
+export interface ClaimRow {
+  readonly atMs: number;
+  readonly victims: readonly Victim[];
 }
 
 export interface Counts {

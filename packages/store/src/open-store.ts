@@ -181,6 +181,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     node: (idOrName) => nodeReads.node(database, idOrName),
     nodes: (query) => nodeReads.nodes(database, query),
     events: (query) => log.events(database, query),
+    claims: (job, limit) => log.claims(database, job, limit),
     counts: () => nodeReads.counts(database),
     policy: () => identity.policy(database),
     setPolicy: (policy, expected, by) => known(policies.setPolicy(database, policy, expected, by)),

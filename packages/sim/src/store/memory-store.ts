@@ -150,6 +150,7 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
     node: (idOrName) => line.read(() => nodeReads.node(database, idOrName)),
     nodes: (query) => line.read(() => nodeReads.nodes(database, query)),
     events: (query) => line.read(() => log.events(database, query)),
+    claims: (job, limit) => line.read(() => log.claims(database, job, limit)),
     counts: () => line.read(() => nodeReads.counts(database)),
     policy: () =>
       line.read(() => {

@@ -10,7 +10,15 @@ import {
   runId,
   submittedJob,
 } from '@muster/model';
-import type { DecisionQuery, EventQuery, Outcome, Retained, Retention, SnapshotRow } from '@muster/store';
+import type {
+  ClaimRow,
+  DecisionQuery,
+  EventQuery,
+  Outcome,
+  Retained,
+  Retention,
+  SnapshotRow,
+} from '@muster/store';
 import { stopOf } from '@muster/store/rules';
 import type { MemoryDatabase } from './database.ts';
 import { covers } from './identity.ts';
@@ -28,6 +36,13 @@ export function events({ tables }: MemoryDatabase, { scope, after, job, limit }:
     return event.job === submittedJob(job) && (!parseMemberId(job) || ('job' in body && body.job === job));
   });
   return found.slice(0, limit).map(toLogEvent);
+}
+
+export function claims({ tables }: MemoryDatabase, job: JobId, limit: number): ClaimRow[] {
+  const found = tables.events.flatMap(({ atMs, body }) =>
+    body.kind === 'job.claimed' && body.job === job ? [{ atMs, victims: body.claim.victims }] : [],
+  );
+  return found.slice(-limit);
 }
 
 function toLogEvent({ sequence, atMs, body }: StoredEvent): LogEvent {

@@ -283,6 +283,8 @@ CREATE TABLE event (
   PRIMARY KEY (sequence)
 ) PARTITION BY RANGE (sequence);
 CREATE INDEX event_job ON event (job, sequence) WHERE job IS NOT NULL;
+-- Few, and asked for the last ones: a job may have very many events since.
+CREATE INDEX event_claim ON event (job, sequence) WHERE kind = 'job.claimed';
 
 -- Partitions [first, below); made ahead by the store, dropped by retention.
 CREATE TABLE event_partition (

@@ -4,6 +4,7 @@ import {
   type EngineRows,
   type Inventory,
   type JobDemand,
+  type JobId,
   type JobSpec,
   jobDemand,
   type LiveRun,
@@ -16,7 +17,7 @@ import {
   submittedJob,
   type TaskPlacement,
 } from '@muster/model';
-import type { EventQuery, LogHead } from '../contract.ts';
+import type { ClaimRow, EventQuery, LogHead } from '../contract.ts';
 import type { Database, Reader } from '../database.ts';
 import { type EventRow, eventColumns, readHead, toLogEvent } from '../event-log.ts';
 import { stopOf } from '../rules/run-rules.ts';
@@ -60,6 +61,19 @@ export async function events(database: Database, query: EventQuery): Promise<Log
     ? database.query<EventRow>(everything, [after, scope, limit])
     : database.query<EventRow>(ofJob, [after, scope, limit, submittedJob(job), parseMemberId(job) && job]));
   return rows.map(toLogEvent);
+}
+
+// Under an array, claims of its other members are among them.
+const claimsOf = {
+  name: 'claims-of-job',
+  text: `
+SELECT at_ms AS "atMs", body #> '{claim,victims}' AS victims FROM event
+WHERE job = $1 AND kind = 'job.claimed' AND body ->> 'job' = $2 ORDER BY sequence DESC LIMIT $3`,
+};
+
+export async function claims(database: Database, job: JobId, limit: number): Promise<ClaimRow[]> {
+  const rows = await database.query<ClaimRow>(claimsOf, [submittedJob(job), job, limit]);
+  return rows.reverse();
 }
 
 /** Everything an engine needs, at one moment. */

@@ -142,6 +142,25 @@ export function preemptSuite(harness: Harness): void {
     expect((await store.runs(lives.job))[0]?.state).toMatchObject({ stop: { preemptor } });
   });
 
+  test('the last claims of a job are told with their victims, oldest first, and of no other job', async () => {
+    const { store, epoch, node, victims, preemptor } = await world(harness);
+    for (const [device, victim] of victims.entries()) {
+      const { version: jobVersion } = (await store.job(preemptor))!;
+      const places = [placement(node.node, { devices: [device] })];
+      const unit = aPreemption(preemptor, places, [victim], { port: 20_000 + device, jobVersion });
+      expect(await store.commitPlan(epoch, aPlan([unit]))).toMatchObject({ value: { claimed: [preemptor] } });
+      await store.hold(preemptor, 'ada');
+      await store.release(preemptor, 'ada');
+    }
+    const told = victims.map(({ job, run }) => ({ victims: [{ job, run, right: 'tier' }] }));
+    expect(await store.claims(preemptor, 10)).toMatchObject(told);
+    expect(await store.claims(preemptor, 1)).toMatchObject(told.slice(1));
+    expect(await store.claims(victims[0]!.job, 10)).toEqual([]);
+    const events = await store.events({ scope: null, after: 0, job: preemptor, limit: 100 });
+    const claimed = events.filter(({ body }) => body.kind === 'job.claimed').map(({ atMs }) => atMs);
+    expect((await store.claims(preemptor, 10)).map(({ atMs }) => atMs)).toEqual(claimed);
+  });
+
   test('a claim of what somebody else holds, or of a node that changed, is dropped whole', async () => {
     const { store, epoch, node, victims, preemptor } = await world(harness);
     const [first] = victims as [StartUnit];
