@@ -8,12 +8,12 @@ export const beyond = 1;
 export const nothing = 2;
 
 /** Every walk makes one, mostly for few projects: columns of at most 64 bytes are made without asking the system for memory. */
-const fewest = 8;
+const fewest = 16;
 
 export class Standings {
   size = 0;
   standing = new Uint8Array(fewest);
-  share = new Float64Array(fewest);
+  share = new Float64Array(fewest / 2);
   /** By path among siblings. */
   order = new Int32Array(fewest);
   /** Its place in the heap of its siblings, so that one can move without being looked for. */

@@ -135,7 +135,7 @@ function headline(policies: readonly Measures[], labels: readonly string[]): str
   const stops =
     least.preemptions === 0
       ? '.'
-      : `; it stops runs ${count(least.preemptions)} times, and ${percent(least.goodput)} of what they held was work kept.`;
+      : `; it stops runs ${least.preemptions === 1 ? 'once' : `${count(least.preemptions)} times`}, and ${percent(least.goodput)} of what they held was work kept.`;
   return `Jobs wait least under ${name(best)}: ${duration(least.avgWaitS)} on average, beside ${duration(most.avgWaitS)} under ${name(worst)}${less}. ${tail}${stops}`;
 }
 
