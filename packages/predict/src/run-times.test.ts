@@ -82,6 +82,33 @@ describe('what is said of a job', () => {
   });
 });
 
+describe('how much longer a run will go on', () => {
+  const tenths = Array.from({ length: 10 }, (_, i) => [job(), 10 * (i + 1)] as const);
+  const after = (minutes: number): number | null => {
+    const times = new RunTimes();
+    for (const [traits, ran] of tenths) times.observe(traits, ran * minuteMs, null);
+    return times.remainingMs(job(), minutes * minuteMs);
+  };
+
+  test('before it starts, all that is expected', () => {
+    expect(after(0)).toBe(learned(tenths, job())!.expectedMs);
+  });
+
+  test('as those did that ran longer than it has', () => {
+    expect(after(95)).toBe(5 * minuteMs);
+    expect(after(85)!).toBeGreaterThan(5 * minuteMs);
+    expect(after(85)!).toBeLessThan(15 * minuteMs);
+  });
+
+  test('as long again, when nobody did', () => {
+    expect(after(300)).toBe(300 * minuteMs);
+  });
+
+  test('nobody knows before anybody has ended', () => {
+    expect(new RunTimes().remainingMs(job(), 0)).toBeNull();
+  });
+});
+
 describe('coverage', () => {
   test('nothing is covered before anything was said', () => {
     const times = new RunTimes();

@@ -60,6 +60,16 @@ export class RunTimes {
     return { expectedMs: Math.min(most, Math.ceil(this.#mixed.mean())), p50Ms, p90Ms, ...closest };
   }
 
+  /**
+   * How much longer a job will run that has run so long: what those of its kin did that ran longer still. Where there are none, as
+   * long again, because the long tail of run times has no scale.
+   */
+  remainingMs(traits: JobTraits, ranMs: number): number | null {
+    if (!this.#mix(traits)) return null;
+    const totalMs = this.#mixed.meanAbove(ranMs);
+    return totalMs === null ? ranMs : Math.ceil(totalMs - ranMs);
+  }
+
   coverage(): Coverage | null {
     const [p50, p90] = [this.#p50.covered, this.#p90.covered];
     return p50 === null || p90 === null ? null : { scored: this.#p50.scored, p50, p90 };

@@ -3,6 +3,9 @@
 /** More than ten runs of each of eight kins. */
 const runsMax = 128;
 
+/** A single old run of a wide kin is chance. */
+const tellingPart = 0.02;
+
 export class WeightedRuns {
   readonly #ranMs = new Float64Array(runsMax);
   readonly #weight = new Float64Array(runsMax);
@@ -37,8 +40,17 @@ export class WeightedRuns {
   }
 
   mean(): number {
+    return this.meanAbove(0)!;
+  }
+
+  /** The mean of those above; null when they are too small a part to tell. */
+  meanAbove(ranMs: number): number | null {
     let sum = 0;
-    for (let i = 0; i < this.#count; i++) sum += this.#ranMs[i]! * this.#weight[i]!;
-    return sum / this.#total;
+    let weight = 0;
+    for (let i = this.#count - 1; i >= 0 && this.#ranMs[i]! > ranMs; i--) {
+      sum += this.#ranMs[i]! * this.#weight[i]!;
+      weight += this.#weight[i]!;
+    }
+    return weight < tellingPart * this.#total ? null : sum / weight;
   }
 }

@@ -7,6 +7,7 @@ import { measure } from './metrics/measures.ts';
 import { asked, exact } from './policies/beliefs.ts';
 import { easy, easyShortest } from './policies/easy.ts';
 import { inOrder } from './policies/in-order.ts';
+import { learned } from './policies/learned/learned.ts';
 import { fleetOf } from './replay/fleet.ts';
 import { type Policy, replay } from './replay/replay.ts';
 import { readTrace } from './traces/read-trace.ts';
@@ -34,6 +35,21 @@ describe.skipIf(!existsSync(kthFile))('KTH-SP2 on 100 nodes', () => {
     expect(figures.boundedSlowdown).toBeCloseTo(slowdown, 1);
   });
 });
+
+describe.skipIf(!existsSync(kthFile))(
+  'learned run times on KTH-SP2, without an oracle and without stopping anybody',
+  () => {
+    test('jobs wait less and are slowed down less than under EASY, and nobody waits more than twice as long', async () => {
+      const { trace } = await readTrace(kthFile);
+      const textbook = measure(replay(trace, fleetOf(100, 1), easy(asked)));
+      const figures = measure(replay(trace, fleetOf(100, 1), learned));
+      expect(figures.preemptions).toBe(0);
+      expect(figures.avgWaitS).toBeLessThan(5400);
+      expect(figures.boundedSlowdown).toBeLessThan(45);
+      expect(figures.maxWaitS).toBeLessThanOrEqual(2 * textbook.maxWaitS);
+    });
+  },
+);
 
 describe.skipIf(!existsSync(phillyFile))('Philly on one pool of 8-GPU nodes', () => {
   let trace: Trace;

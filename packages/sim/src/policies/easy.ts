@@ -10,6 +10,7 @@ import { onRoom, type Player, type Policy } from '../replay/replay.ts';
 import type { Shadow } from '../replay/room.ts';
 import type { Stage } from '../replay/stage.ts';
 import type { Beliefs, BeliefsMaker } from './beliefs.ts';
+import { reservation } from './reservation.ts';
 import { correctOutlived, RunningByEnd } from './running-by-end.ts';
 import type { SizedLine } from './sized-line.ts';
 import { SizedLines, type Waiting } from './sized-lines.ts';
@@ -73,29 +74,12 @@ class Easy implements Player {
   #backfill(first: Waiting): void {
     const { nowMs } = this.#stage;
     correctOutlived(this.#running, this.#beliefs, this.#stage);
-    const { shadow, atMs } = this.#reservation(first.line.size);
+    const { shadow, atMs } = reservation(this.#stage, this.#running, first.line.size);
     // While others pass, the first is not one of them.
     first.line.takeAt(first.place);
     for (let next = this.#next(shadow, atMs - nowMs); next; next = this.#next(shadow, atMs - nowMs))
       this.#start(next, next.line.believedMsAt(next.place) <= atMs - nowMs ? null : shadow);
     first.line.putBack(first.place);
-  }
-
-  /** When there is room for the first, and what is left then. */
-  #reservation(size: number): { readonly shadow: Shadow; readonly atMs: number } {
-    const { room, trace, nowMs } = this.#stage;
-    const shadow = room.shadow();
-    let atMs = nowMs;
-    for (let i = 0; i < this.#running.size; i++) {
-      const endMs = Math.max(nowMs, this.#running.endMs(i));
-      // All that end at one moment leave together.
-      if (endMs > atMs && shadow.fits(size)) break;
-      const job = this.#running.job(i);
-      shadow.give(job, trace.size[job]!);
-      atMs = endMs;
-    }
-    shadow.take(size);
-    return { shadow, atMs };
   }
 
   /** Who passes next. */

@@ -6,6 +6,7 @@ import { conservative } from './conservative.ts';
 import { easy, easyShortest } from './easy.ts';
 import { inOrder } from './in-order.ts';
 import { las } from './las.ts';
+import { learned } from './learned/learned.ts';
 import { muster } from './muster/muster.ts';
 import { srtf } from './srtf.ts';
 
@@ -30,6 +31,7 @@ export const policyRows: readonly PolicyRow[] = [
   believing(easyShortest),
   believing((beliefs) => conservative(beliefs)),
   fixed(las),
+  fixed(learned),
   musterRow('muster', "Muster's engine with its default policy"),
 ];
 
