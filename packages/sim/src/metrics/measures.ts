@@ -45,6 +45,9 @@ export interface Measures {
   readonly heldDeviceHours: number;
   /** What the held device-time costs; null where the fleet has no prices. */
   readonly cost: number | null;
+  /** Part of the jobs that stayed within the P50 and the P90 learned for them; null where nothing was learned. */
+  readonly coverageP50: number | null;
+  readonly coverageP90: number | null;
 }
 
 export interface MeasureOptions {
@@ -97,6 +100,8 @@ export function measure(played: Played, options: MeasureOptions = {}): Measures 
     goodput: held === 0 ? 1 : 1 - lost / held,
     heldDeviceHours: held / hourMs,
     cost: price === null ? null : (held / hourMs) * price,
+    coverageP50: played.coverage?.p50 ?? null,
+    coverageP90: played.coverage?.p90 ?? null,
   };
 }
 

@@ -1,5 +1,6 @@
 // Plays a trace under a policy on a virtual clock. One moment after the other: first what ends then, then who comes then, then
 // the policy is asked once. Nothing here knows how a policy chooses.
+import type { Coverage } from '@muster/predict';
 import type { Trace } from '../traces/trace.ts';
 import { type Fleet, roomOf } from './fleet.ts';
 import type { Holding } from './room.ts';
@@ -16,6 +17,8 @@ export interface Player {
   readonly decide: () => void;
   /** Jobs that it has not started although nothing more will happen: it knows better than their size why they never could. */
   readonly waiting?: () => readonly number[];
+  /** How well what it learned of run times held; absent where it learns nothing. */
+  readonly coverage?: () => Coverage | null;
 }
 
 export interface Policy {
@@ -58,6 +61,8 @@ export interface Played {
   /** Free device-time on nodes that were partly in use, and all free device-time. */
   readonly scatteredMs: number;
   readonly freeMs: number;
+  /** Null where nothing was learned. */
+  readonly coverage: Coverage | null;
 }
 
 export interface ReplayOptions {
@@ -116,6 +121,7 @@ export function replay(trace: Trace, fleet: Fleet, policy: Policy, options: Repl
     endMs,
     stretches,
     impossible,
+    coverage: player.coverage?.() ?? null,
     ...counts,
   };
 }

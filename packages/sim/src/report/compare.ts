@@ -71,7 +71,7 @@ export function compare(
     trace: summaryOf(trace, report, devicesOf(fleet)),
     fleet: { devices: devicesOf(fleet), pools: fleet.pools },
     costs,
-    notes: [...report.notes, ...notesOf(trace, fleet, wanted)],
+    notes: [...report.notes, ...notesOf(trace, fleet, wanted), ...policies.flatMap(coverageNote)],
     policies,
   };
   return { comparison, played };
@@ -90,6 +90,15 @@ function summaryOf(trace: Trace, report: ReadReport, devices: number): TraceSumm
     deviceHours: deviceMs / 3_600_000,
     load: spanMs === 0 ? 0 : deviceMs / (devices * spanMs),
   };
+}
+
+/** Whether what was learned can be believed. */
+function coverageNote({ policy, coverageP50, coverageP90 }: Measures): string[] {
+  if (coverageP50 === null || coverageP90 === null) return [];
+  const percent = (part: number): string => `${(part * 100).toFixed(1)} %`;
+  return [
+    `${policy} learned run times: ${percent(coverageP50)} of the jobs stayed within their P50, ${percent(coverageP90)} within their P90.`,
+  ];
 }
 
 function notesOf(trace: Trace, fleet: Fleet, wanted: readonly Wanted[]): string[] {

@@ -65,6 +65,13 @@ describe('passing', () => {
   });
 });
 
+test('what was learned is scored by what came of it', () => {
+  const lines = Array.from({ length: 40 }, (_, i): Line => ({ at: i * 100, run: 50, ...bob }));
+  const { coverage } = replay(traceOf(...lines), fleetOf(4, 1), learned);
+  expect(coverage!.scored).toBe(39);
+  expect(coverage!.p90).toBeGreaterThanOrEqual(coverage!.p50);
+});
+
 test('a line keeps its order, whoever comes and leaves', () => {
   const steps = fc.array(fc.record({ key: fc.integer({ min: 0, max: 9 }), take: fc.boolean() }), {
     maxLength: 200,

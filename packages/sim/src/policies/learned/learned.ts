@@ -3,6 +3,7 @@
 //          their order while they wait, and nobody waits for more than the work that came within those two days.
 //   Passing: a job may pass the reservation of the first when it ends in time with a chance of nine tenths.
 // Reservations rest on asked times, because they are promises: a run is stopped at its asked time and never later.
+import type { Coverage } from '@muster/predict';
 import { onRoom, type Player, type Policy } from '../../replay/replay.ts';
 import type { Shadow } from '../../replay/room.ts';
 import type { Stage } from '../../replay/stage.ts';
@@ -44,6 +45,8 @@ class Learned implements Player {
     this.#running.remove(job);
     this.#learning.ended(job);
   };
+
+  readonly coverage = (): Coverage | null => this.#learning.coverage();
 
   readonly decide = (): void => {
     const { room } = this.#stage;
