@@ -97,6 +97,12 @@ describe('the policy', () => {
 test('usage is of the period asked for, and only of what one sees', async () => {
   await world.ask('POST', '/v1/jobs', { token: operator, body: { ...aJob, project: 'c' } });
   expect((await get('/v1/usage?since=7d', tenant)).json()).toMatchObject({ lines: [] });
+  for (const path of ['/v1/usage?project=nobody', '/v1/quota?project=nobody'])
+    expect((await get(path)).json()).toMatchObject({
+      status: 404,
+      detail: expect.stringContaining('nobody'),
+    });
+  expect((await get('/v1/quota?project=c')).statusCode).toBe(200);
   expect((await get('/v1/usage?since=soon')).statusCode).toBe(400);
   expect((await get('/v1/usage?since=2020-01-01T00:00:00Z&until=2019-01-01T00:00:00Z')).statusCode).toBe(400);
 });

@@ -13,6 +13,7 @@ import {
 import type { UsageRow } from '@muster/store';
 import * as z from 'zod';
 import { type Caller, sees } from './auth.ts';
+import type { Api } from './deps.ts';
 import { notFound, refuse } from './problem.ts';
 import { route } from './route.ts';
 import { time } from './time-text.ts';
@@ -26,10 +27,12 @@ const projectParam = z
   .optional()
   .meta({ description: 'only this project and those below it; all you see when left out' });
 
-/** The project to look at: the caller's own scope, or one inside it. */
-function scopeOf(caller: Caller, project: string | undefined): string | null {
+/** The project to look at: the caller's own scope, or one inside it. One that is not there is a slip, not one without use. */
+async function scopeOf(api: Api, caller: Caller, project: string | undefined): Promise<string | null> {
   if (project === undefined) return caller.project;
-  if (!sees(caller, project)) throw notFound('project', project);
+  const known = await api.store.projects(caller.project);
+  if (!sees(caller, project) || !known.some(({ path }) => path === project))
+    throw notFound('project', project);
   return project;
 }
 
@@ -63,7 +66,7 @@ const getQuota = route({
   query: z.strictObject({ project: projectParam }),
   answers: { 200: ledgerSchema },
   async handle(api, { caller, query }) {
-    const scope = scopeOf(caller, query.project);
+    const scope = await scopeOf(api, caller, query.project);
     const { sequence } = await api.store.head();
     return { body: viewOf(await api.control.ledger(sequence), scope) };
   },
@@ -109,7 +112,7 @@ const getUsage = route({
     const fromMs = instantMs(query.since, nowMs, nowMs - 30 * day);
     const untilMs = Math.min(nowMs, instantMs(query.until, nowMs, nowMs));
     if (fromMs >= untilMs) throw refuse('bad-request', 'the period ends before it begins');
-    const scope = scopeOf(caller, query.project);
+    const scope = await scopeOf(api, caller, query.project);
     const [rows, { policy }] = await Promise.all([
       api.store.usage({ scope, fromMs, untilMs }),
       api.tenancy.current(),

@@ -38,6 +38,7 @@ import type { Planned } from './reservations.ts';
 import type { Ask } from './resource-keys.ts';
 import { mightPreempt } from './rights.ts';
 import { roomReport } from './room-report.ts';
+import type { Shape } from './shape.ts';
 import { Steps, walkTo } from './starts-now.ts';
 import type { State } from './state.ts';
 import { type PutBack, supposeJudged, supposeTrying } from './suppose.ts';
@@ -208,7 +209,7 @@ function whyWaits(state: State, job: number, id: JobId): Verdict {
     const { victims } = new Preemptions(state, state.clockMs, new Members(state.jobs)).alone(job);
     if (victims > 0) return preempting(victims, victims);
   }
-  if (over.length > 0) return together(over, fits ? null : whyNot(fleets, shape).verdict);
+  if (over.length > 0) return together(over, shape, fits ? null : whyNot(fleets, shape).verdict);
   if (!fits && !mayPreempt) return withStart(state, job, whyNot(fleets, shape).verdict);
   // Nothing is worth a try: a decision would not look for victims either, and only the end that it waits for is of interest.
   if (shape.blocked !== null && queue.open.size === 0) {
@@ -284,10 +285,14 @@ function plannedIn(state: State, stop: Stop): readonly Planned[] {
   return planned;
 }
 
-function together(over: readonly OverCeiling[], noRoom: Verdict | null): Verdict {
-  const quota = over.length > 0 ? ceilingReason(over).verdict : null;
-  if (!quota || !noRoom) return (quota ?? noRoom)!;
-  if (noRoom.kind === 'impossible') return { ...noRoom, reasons: [...over, ...noRoom.reasons] };
+/** Ceilings that are in the way and what the fleet lacks, if anything. What is possible has to be so for both. */
+function together(over: readonly OverCeiling[], shape: Shape, noRoom: Verdict | null): Verdict {
+  const quota = ceilingReason(over, shape).verdict;
+  if (!noRoom) return quota;
+  if (noRoom.kind === 'impossible') {
+    const allowed = quota.kind === 'impossible' ? quota.nearest : [];
+    return { ...noRoom, reasons: [...over, ...noRoom.reasons], nearest: [...noRoom.nearest, ...allowed] };
+  }
   if (quota.kind === 'waits' && noRoom.kind === 'waits')
     return { kind: 'waits', reasons: [...quota.reasons, ...noRoom.reasons] };
   return quota;

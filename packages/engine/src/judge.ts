@@ -3,6 +3,7 @@
 import type { OverCeiling } from '@muster/model';
 import type { Entry, Lane } from './entry.ts';
 import { allOver, allOverAny, overAt } from './gates.ts';
+import { nearestWithin } from './nearest.ts';
 import type { Kept, Pass } from './pass.ts';
 import { type Reason, reasonOf } from './reason.ts';
 import type { Ask } from './resource-keys.ts';
@@ -74,7 +75,7 @@ export function judge(state: State, pass: Pass): Judged {
     if (shape.blocked !== null || pass.over.has(entry.lane)) continue;
     // Whoever may not pass was not asked about its ceilings; they would be in its way next.
     const over = shape.stalled ? allOver(state.projects, project, user, shape.ask) : [];
-    const reason = over.length > 0 ? ceilingReason(over) : keptReason(kept);
+    const reason = over.length > 0 ? ceilingReason(over, shape) : keptReason(kept);
     judged.entries.set(entry, shape.stalled ? reason : behind);
   }
   return judged;
@@ -90,7 +91,7 @@ export function gateOver(state: State, pass: Pass, judged: Judged): void {
     const { project, user, shape } = lane;
     const at = overAt(project, user, shape.ask);
     if (at === null) continue;
-    const reason = ceilingReason(allOver(projects, project, user, shape.ask));
+    const reason = ceilingReason(allOver(projects, project, user, shape.ask), shape);
     queue.gate(lane, { at, reason });
     judged.lanes.set(lane, reason);
   }
@@ -109,18 +110,19 @@ function* suspects({ queue, ceilingsMoved, tightened }: State): IterableIterator
 }
 
 /** For a lane that is over a ceiling with each of its alternatives that have room. */
-export function overReason({ projects }: State, { project, user }: Lane, asks: readonly Ask[]): Reason {
+export function overReason({ projects }: State, lane: Lane, asks: readonly Ask[]): Reason {
+  const { project, user, shape } = lane;
   const over = allOverAny(projects, project, user, asks);
   // With another alternative what is above one ceiling alone may still be had.
-  return asks.length === 1 ? ceilingReason(over) : reasonOf({ kind: 'waits', reasons: over });
+  return asks.length === 1 ? ceilingReason(over, shape) : reasonOf({ kind: 'waits', reasons: over });
 }
 
 /** Impossible when what it asks for alone is above a ceiling. */
-export function ceilingReason(over: readonly OverCeiling[]): Reason {
+export function ceilingReason(over: readonly OverCeiling[], shape: Shape): Reason {
   const never = over.filter(({ asks, ceiling }) => asks > ceiling);
   return reasonOf(
     never.length > 0
-      ? { kind: 'impossible', reasons: never, nearest: [] }
+      ? { kind: 'impossible', reasons: never, nearest: nearestWithin(never, shape) }
       : { kind: 'waits', reasons: [...over] },
   );
 }

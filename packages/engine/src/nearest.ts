@@ -1,12 +1,14 @@
 // What the fleet could do instead, in short sentences, for a request it can never meet.
 import {
   type AcceleratorDemand,
+  amountText,
   type Constraint,
   formatMib,
   formatMilli,
   type GroupDemand,
   type Hardware,
   type JobDemand,
+  type OverCeiling,
   wholeDevice,
 } from '@muster/model';
 import type { ClassDevice, NodeClass } from './classes.ts';
@@ -24,6 +26,18 @@ export function nearestGang(shape: Shape, tasksFit: number): string[] {
   const { topology } = shape.demand;
   const where = topology?.mode === 'required' ? ` in one ${topology.level}` : ' at once';
   return [`at most ${tasksFit} ${tasksFit === 1 ? 'task' : 'tasks'}${where}${beside}`];
+}
+
+/** For a job that asks for more than ceilings ever allow: how many of its tasks they do, or else how much in all. */
+export function nearestWithin(over: readonly OverCeiling[], { groups }: Shape): string[] {
+  const { tasks } = groups[0]!.demand;
+  const allowed = Math.min(...over.map(({ asks, ceiling }) => Math.floor(ceiling / (asks / tasks))));
+  if (groups.length === 1 && allowed > 0)
+    return [`at most ${allowed} ${allowed === 1 ? 'task' : 'tasks'} within its ceilings`];
+  const least = new Map<string, number>();
+  for (const { key, ceiling } of over) least.set(key, Math.min(ceiling, least.get(key) ?? ceiling));
+  const amounts = [...least].map(([key, ceiling]) => amountText(key, ceiling));
+  return [`at most ${amounts.join(' and ')} in all within its ceilings`];
 }
 
 /** For a task that no node could ever hold. `fleet` is the empty one. */

@@ -179,6 +179,18 @@ describe('the table', () => {
     ]);
   });
 
+  test('has no row for nodes that a constraint keeps the job from, and counts none of them', () => {
+    const world = worldOf([
+      node('a', { pool: 'x', labels: { rack: 'r1' } }),
+      node('b', { pool: 'x', labels: { rack: 'r2' } }),
+      node('c', { pool: 'y', labels: { rack: 'r2' } }),
+    ]);
+    const constraints = [{ label: 'rack', op: 'in' as const, values: ['r1'] }];
+    const { rows } = tableOf(world, demand(group([gpus(8)]), { constraints }));
+    expect(rows).toMatchObject([{ pool: 'x', how: 'now', chosen: 1, nodes: 1, tasksFit: 1 }]);
+    expect(rows).toHaveLength(1);
+  });
+
   test('puts each group by itself, and says where all of them would go', () => {
     const world = worldOf([h100, a100]);
     const asked = demand([

@@ -19,7 +19,7 @@ import { undo } from './ledger.ts';
 import type { ClassFit } from './match.ts';
 import { Members } from './members.ts';
 import { strandedMicro } from './mix.ts';
-import { amountRoom, isClosed, scoreOn } from './node-room.ts';
+import { amountRoom, isClosed, labelsAllowed, scoreOn } from './node-room.ts';
 import { compareText } from './order.ts';
 import { Preemptions } from './preempt.ts';
 import { roomAfterMs } from './room-after.ts';
@@ -92,6 +92,7 @@ function kindsOf(fleet: Fleet, shape: Shape): Kind[] {
         const key = JSON.stringify(where);
         for (let p = index.first(); p >= 0; p = index.next(p)) {
           const slot = index.at(p);
+          if (!labelsAllowed(fleet, shape, slot)) continue;
           const row: ScoreRow = { ...where, ...termsOn(fleet, shape, group, slot, fit), ...untried };
           const kind = kinds.get(key) ?? { row: null as never, classes: new Set(), nodes: [] };
           kind.row = kind.row ? together(kind.row, row) : row;

@@ -118,6 +118,25 @@ describe('projects', () => {
     expect(why(6)).toMatchObject({ kind: 'impossible', reasons: [{ code: 'over-ceiling', asks: 4000 }] });
   });
 
+  test('that ask for more than a ceiling ever allows are told how much it does, beside what the fleet holds', () => {
+    const world = new World(loadEngine, node('a'));
+    world.setPolicy(policyOf([{ project: 'a', ceiling: { gpu: 5000 }, userCeiling: { gpu: 4000 } }]));
+    const gang = (tasks: number, each: number) => demand(group([gpus(each)], { tasks }));
+    world.submit(job(1, gang(3, 2), { project: 'a' }));
+    world.submit(job(2, gang(8, 2), { project: 'a' }));
+    world.submit(job(3, oneTask(6), { project: 'a' }));
+    const nearest = (n: number) => {
+      const verdict = world.engine.verdict(jobId(n), world.nowMs);
+      return verdict?.kind === 'impossible' ? verdict.nearest : null;
+    };
+    expect(nearest(1)).toEqual(['at most 2 tasks within its ceilings']);
+    expect(nearest(2)).toEqual(['at most 4 tasks at once', 'at most 2 tasks within its ceilings']);
+    expect(nearest(3)).toEqual(['at most 4 gpu in all within its ceilings']);
+    // So many are possible.
+    world.submit(job(4, gang(2, 2), { project: 'a' }));
+    expect(starts(world.cycle()).map((unit) => unit.job)).toEqual([jobId(4)]);
+  });
+
   test('take the next alternative where one is over a ceiling, and are told all when all are', () => {
     const world = new World(loadEngine, node('h'), node('a', { devices: devices(8, 'A100', 40_960) }));
     const either = demand(group([gpus(2, 'H100'), gpus(2, 'A100')]));
