@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { OutStream } from '@muster/cli';
 import { destination, type Logger, multistream, pino, stdTimeFunctions } from 'pino';
+import { BoundedFile } from './bounded-file.ts';
 import type { LogLevel } from './log-levels.ts';
 
 const options = { base: null, timestamp: stdTimeFunctions.isoTime };
@@ -14,14 +15,21 @@ export function streamLog(stdout: OutStream, level: LogLevel): Logger {
     : pino({ ...options, level }, destination({ fd: 1, sync: true }));
 }
 
+/** With the one before it, a system's log takes twice this: an idle one writes next to nothing, a busy one may fill it in days. */
+const logBytesMax = 64 * 1024 * 1024;
+
 /** Everything to the file; what a person must see also to the terminal. */
-export function fileLog(file: string, level: LogLevel, terminal: OutStream): Logger {
+export function fileLog(
+  file: string,
+  level: LogLevel,
+  terminal: OutStream,
+  bytesMax: number = logBytesMax,
+): Logger {
   mkdirSync(dirname(file), { recursive: true });
   return pino(
     { ...options, level },
     multistream([
-      // Synchronous, so that the last lines before a crash are there.
-      { level, stream: destination({ dest: file, sync: true, mode: 0o600 }) },
+      { level, stream: new BoundedFile(file, bytesMax) },
       { level: 'error', stream: humanLines(terminal, 'muster: ') },
     ]),
   );

@@ -25,7 +25,8 @@ export function upCommand(cli: Cli): Command {
         '127.0.0.1, and an agent that runs jobs here. The CLI of this user is logged in to it (profile "local").\n\n' +
         'Ctrl-C stops the system and leaves jobs running under their supervisors; the next "muster up" finds them again.\n' +
         'Without a server a job lives as long as its stopAfter says: 5 minutes unless its tier or spec says otherwise.\n' +
-        '--stop-jobs cancels every job first. A second Ctrl-C ends at once.',
+        '--stop-jobs cancels every job first. A second Ctrl-C ends at once.\n\n' +
+        'Its log is muster.log in the folder; at 64 MiB that becomes muster.log.1, and a new one begins.',
     )
     .option('--dir <folder>', 'where everything lies; /var/lib/muster for root, else ~/.local/state/muster')
     .option('--port <n>', 'port of the server; 0 picks a free one', '6878')
