@@ -94,10 +94,23 @@ export function messageOf<T>(
 }
 
 export function rssMb(pid: number): number {
-  const found = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  // A process that has just ended still has a status, without memory.
-  if (!found) throw new Error(`process ${pid} has ended`);
-  return Number(found[1]) / 1024;
+  const mb = rssMbOrNull(pid);
+  if (mb === null) throw new Error(`process ${pid} has ended`);
+  return mb;
+}
+
+/** Null for a process that has ended. */
+export function rssMbOrNull(pid: number): number | null {
+  const file = `/proc/${pid}/status`;
+  try {
+    // One that nobody has waited for yet still has a status, without memory.
+    const found = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(file, 'utf8'));
+    return found && Number(found[1]) / 1024;
+  } catch (error) {
+    // ESRCH when it goes between the open and the read.
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
+    throw error;
+  }
 }
 
 /** Time on a core so far. The kernel counts in ticks of 10 ms. */

@@ -11,7 +11,7 @@ import type { BenchOptions } from '../main.ts';
 import { row, type ToldRow } from '../report.ts';
 import { quantile } from '../statistics.ts';
 import { bareMixP99Ms } from './bare-mix.ts';
-import { type Child, cpuMs, repository, rssMb, startChild } from './child.ts';
+import { type Child, cpuMs, repository, rssMb, rssMbOrNull, startChild } from './child.ts';
 import { eventually } from './eventually.ts';
 import { loadedProjects, queuedJob } from './sample-jobs.ts';
 import { submitMany } from './submit-many.ts';
@@ -142,11 +142,11 @@ async function untilBusy(fleet: Fleet, nodes: number, progress: (line: string) =
   progress(`${started - ended} jobs run, ${ended} have ended`);
 }
 
-function watchMemory({ process: child, pid }: Child): { end(): void; peakMb(): number } {
+function watchMemory({ pid }: Child): { end(): void; peakMb(): number } {
   let peak = rssMb(pid);
   const timer = setInterval(() => {
     // Of one that has ended the requests tell.
-    if (child.exitCode === null && child.signalCode === null) peak = Math.max(peak, rssMb(pid));
+    peak = Math.max(peak, rssMbOrNull(pid) ?? 0);
   }, 250);
   return {
     end: () => clearInterval(timer),
