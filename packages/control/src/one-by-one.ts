@@ -3,7 +3,10 @@
 import { OperationalError } from '@muster/model';
 import type { Timers } from './world.ts';
 
-/** Each takes a few milliseconds, so that the last in line waits for about a second. */
+/**
+ * An explanation may take 50 ms on a large fleet (the aim of `explain_ms` in the engine's benchmark), and decisions go between:
+ * the last in a full line may wait for ten seconds and more. Who cannot wait that long bounds it, as lists do.
+ */
 const lineMax = 200;
 
 export class OneByOne {
