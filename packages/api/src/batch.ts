@@ -2,7 +2,7 @@
 // neighbours. Parsing thousands of specs takes a while, so it lets other requests in between.
 import { setImmediate } from 'node:timers/promises';
 import type { BatchItemView, FieldProblem } from '@muster/model';
-import { jobSpecSchema, pointer, shown } from '@muster/model';
+import { idempotencyKeyRule, isIdempotencyKey, jobSpecSchema, pointer, shown } from '@muster/model';
 import type { Submit } from '@muster/store';
 import * as z from 'zod';
 import type { Caller } from './auth.ts';
@@ -11,16 +11,7 @@ import type { Api } from './deps.ts';
 import { problemOf } from './problem.ts';
 import { route } from './route.ts';
 import { auditRefusal } from './serve-route.ts';
-import {
-  type Checked,
-  checkSpec,
-  isKey,
-  keyRule,
-  type Refused,
-  specDefaults,
-  submitItem,
-  submitRefused,
-} from './submit.ts';
+import { type Checked, checkSpec, type Refused, specDefaults, submitItem, submitRefused } from './submit.ts';
 import type { TenancyView } from './tenancy.ts';
 import { batchSchema } from './view-schemas.ts';
 
@@ -29,7 +20,7 @@ export const maxBatchBytes = 32 * 1024 * 1024;
 /** Items parsed before other requests get a turn: a few milliseconds' worth. */
 const itemsPerTurn = 100;
 
-const key = z.string().refine(isKey, keyRule);
+const key = z.string().refine(isIdempotencyKey, idempotencyKeyRule);
 const documented = z.strictObject({
   jobs: z
     .array(z.strictObject({ key: key.optional(), hold: z.boolean().optional(), spec: jobSpecSchema }))
@@ -132,8 +123,8 @@ function checkItem(job: unknown): Item {
   for (const name in job)
     if (!itemKeys.includes(name))
       return wrong('unknown-field', [name], `unknown field; there are ${itemKeys.join(', ')}`);
-  if (key !== null && !(typeof key === 'string' && isKey(key)))
-    return wrong('invalid-field', ['key'], keyRule, key);
+  if (key !== null && !(typeof key === 'string' && isIdempotencyKey(key)))
+    return wrong('invalid-field', ['key'], idempotencyKeyRule, key);
   if (typeof hold !== 'boolean') return wrong('invalid-field', ['hold'], 'must be true or false', hold);
   if (spec === undefined) return wrong('invalid-field', ['spec'], 'is required: the job spec');
   return { ok: true, key, held: hold, spec };

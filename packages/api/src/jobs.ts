@@ -1,7 +1,9 @@
 // Jobs: submit, list, look, and change. What a token may not see is answered as what does not exist.
 import {
   entryFacts,
+  idempotencyKeyRule,
   isArray,
+  isIdempotencyKey,
   isName,
   isProjectPath,
   type JobId,
@@ -26,15 +28,7 @@ import { notFound, type RefusedError, refuse } from './problem.ts';
 import { plannedStarts, withReasons } from './reasons.ts';
 import { type Answer, type Call, param, route, sequenceHeader } from './route.ts';
 import { seenBy } from './seen-by.ts';
-import {
-  checkSpec,
-  isKey,
-  keyRule,
-  type Refused,
-  specDefaults,
-  submitItem,
-  submitRefused,
-} from './submit.ts';
+import { checkSpec, type Refused, specDefaults, submitItem, submitRefused } from './submit.ts';
 import { dryRunSchema, jobDetailSchema, jobViewSchema, pageOf, submittedSchema } from './view-schemas.ts';
 import { jobDetail, jobView, specView } from './views.ts';
 
@@ -95,8 +89,8 @@ function refused({ code, detail, errors }: Refused): RefusedError {
 
 function idempotencyKey(key: string | string[] | undefined): string | null {
   if (key === undefined) return null;
-  if (typeof key === 'string' && isKey(key)) return key;
-  throw refuse('bad-request', `the header Idempotency-Key is not valid: ${keyRule}`);
+  if (typeof key === 'string' && isIdempotencyKey(key)) return key;
+  throw refuse('bad-request', `the header Idempotency-Key is not valid: ${idempotencyKeyRule}`);
 }
 
 export async function checkedSpec(api: Api, caller: Caller, body: unknown) {

@@ -142,10 +142,3 @@ export function submitRefused(refusal: SubmitRefusal, item: Submit): Refused {
       return { code: 'unavailable', detail: 'the new job id was taken by chance; send the request again' };
   }
 }
-
-const keyPattern = /^[\x21-\x7e]{1,200}$/;
-export const keyRule = 'an idempotency key is 1 to 200 visible ASCII characters';
-
-export function isKey(text: string): boolean {
-  return keyPattern.test(text);
-}

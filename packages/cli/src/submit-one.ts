@@ -1,11 +1,24 @@
 // One submit that a person may interrupt. Between sending and the answer nobody knows whether the job was taken, so a Ctrl-C
 // there, or an answer that never comes, prints the idempotency key: the same command with it finds the job, or submits it, but never twice.
-import { isOutcomeUnknown, type MusterClient } from '@muster/client';
-import type { JobSpecInput, SubmittedView } from '@muster/model';
+import { isOutcomeUnknown, type MusterClient, newKey } from '@muster/client';
+import { idempotencyKeyRule, isIdempotencyKey, type JobSpecInput, type SubmittedView } from '@muster/model';
 import type { Cli } from './cli.ts';
 import { exit } from './exit-codes.ts';
-import { CliFailure } from './failure.ts';
+import { CliFailure, usage } from './failure.ts';
 import { clean } from './text/clean.ts';
+
+/** The key of `--key`, or a new one; of several documents, each gets it with its number. */
+export function keyOf(flag: string | undefined, documents = 1): string {
+  if (flag === undefined) return newKey();
+  if (isIdempotencyKey(documents === 1 ? flag : keyOfDocument(flag, documents))) return flag;
+  const ending = documents === 1 ? '' : `, of ${documents} documents with -1 to -${documents} behind it`;
+  throw usage(`--key "${clean(flag)}" cannot be: ${idempotencyKeyRule}${ending}`);
+}
+
+/** Numbers begin with 1. */
+export function keyOfDocument(key: string, number: number): string {
+  return `${key}-${number}`;
+}
 
 export async function submitOne(
   cli: Cli,

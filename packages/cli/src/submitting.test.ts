@@ -138,6 +138,30 @@ test('Ctrl-C while submitting a file prints the key too, of one job or of severa
   }
 });
 
+describe('a key that cannot be is told as the flag it is, and nothing is sent', () => {
+  const rule = 'an idempotency key is 1 to 200 visible ASCII characters';
+  const two = 'command: [a]\n---\ncommand: [b]\n';
+  const long = 'k'.repeat(199);
+  test.each([
+    [['run', '--key', '', '--', 'true'], '', `--key "" cannot be: ${rule}`],
+    [['run', '--key', 'two words', '--dry-run', '--', 'true'], '', `--key "two words" cannot be: ${rule}`],
+    [['submit', '-f', '-', '--key', ''], 'command: [a]\n', `--key "" cannot be: ${rule}`],
+    [
+      ['submit', '-f', '-', '--key', long],
+      two,
+      `--key "${long}" cannot be: ${rule}, of 2 documents with -1 to -2 behind it`,
+    ],
+  ])('%j', async (args, stdin, line) => {
+    bench.logIn();
+    expect(await bench.user.run(args, { stdin })).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `muster: ${line}\n`,
+    });
+    expect(bench.server.requests).toEqual([]);
+  });
+});
+
 describe('an answer that is lost ends with 3 and the key with which to find out', () => {
   const two = { stdin: 'command: [a]\n---\ncommand: [b]\n' };
   const told =

@@ -8,6 +8,7 @@ export * from './event.ts';
 export * from './explanation.ts';
 export * from './explanation-text.ts';
 export * from './hardware.ts';
+export * from './idempotency-key.ts';
 export * from './ids.ts';
 export * from './index-ranges.ts';
 export * from './instant.ts';

@@ -1,12 +1,11 @@
 // muster run: submit one job and follow it to its end, with its output and its exit code.
-import { newKey } from '@muster/client';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { printExplanation } from '../explanation-text.ts';
 import { followJob } from '../follow/follow-job.ts';
 import { type RunFlags, refusedFlags, specFromFlags } from '../spec/from-flags.ts';
 import { crlfScript } from '../spec/script-file.ts';
-import { submitOne } from '../submit-one.ts';
+import { keyOf, submitOne } from '../submit-one.ts';
 import { clean } from '../text/clean.ts';
 
 type Flags = RunFlags & {
@@ -65,6 +64,7 @@ export function runCommand(cli: Cli): Command {
 async function run(cli: Cli, command: string[], flags: Flags): Promise<number | undefined> {
   const { terminal } = cli;
   const spec = specFromFlags(command, flags, terminal.cwd, terminal.env);
+  const key = keyOf(flags.key);
   const client = cli.client();
   tellCrlf(cli, command, flags.workdir ?? terminal.cwd);
   if (flags.dryRun) {
@@ -77,7 +77,6 @@ async function run(cli: Cli, command: string[], flags: Flags): Promise<number | 
     });
     return;
   }
-  const key = flags.key ?? newKey();
   const { id, repeated } = await submitOne(cli, client, spec, { key, hold: flags.hold }).catch((error) => {
     throw refusedFlags(error?.problem ?? null) ?? error;
   });

@@ -1,6 +1,6 @@
 // muster submit: jobs from a file. Every document is checked before any is sent, and mistakes are told with their place
 // in the file.
-import { type ConsideredView, type MusterClient, MusterError, newKey } from '@muster/client';
+import { type ConsideredView, type MusterClient, MusterError } from '@muster/client';
 import type { BatchItemView } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
@@ -16,7 +16,7 @@ import {
   readSpecFile,
   type SpecDocument,
 } from '../spec/documents.ts';
-import { findOut, interruptibly, submitOne } from '../submit-one.ts';
+import { findOut, interruptibly, keyOf, keyOfDocument, submitOne } from '../submit-one.ts';
 import { waitForJobs } from '../wait-for-jobs.ts';
 
 interface Flags {
@@ -49,9 +49,9 @@ async function submit(cli: Cli, flags: Flags): Promise<number | undefined> {
   const documents = parseDocuments(await readSpecFile(flags.file, cli.terminal.stdin), file);
   const problems = documents.flatMap(checkDocument);
   if (problems.length > 0) throw new FileProblems(file, problems.slice(0, maxProblems));
+  const key = keyOf(flags.key, documents.length);
   const client = cli.client();
   if (flags.dryRun) return dryRun(cli, client, documents, file);
-  const key = flags.key ?? newKey();
   const [only] = documents;
   if (documents.length > 1 || !only) return submitMany(cli, client, documents, file, flags, key);
   const submitted = await submitOne(cli, client, only.value, { key, hold: flags.hold }).catch((error) => {
@@ -103,7 +103,7 @@ async function submitMany(
 ): Promise<number | undefined> {
   await checkOnServer(client, documents, file);
   const jobs = documents.map((document, i) => ({
-    key: `${key}-${i + 1}`,
+    key: keyOfDocument(key, i + 1),
     spec: document.value,
     ...(flags.hold ? { hold: true } : {}),
   }));
