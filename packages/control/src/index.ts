@@ -7,6 +7,7 @@ export * from './expire.ts';
 export * from './host/start.ts';
 export * from './leader.ts';
 export * from './life.ts';
+export * from './loop.ts';
 export * from './mass-silence.ts';
 export * from './observe.ts';
 export * from './questions.ts';

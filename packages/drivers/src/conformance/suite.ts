@@ -66,7 +66,16 @@ async function until<T>(
   }
 }
 
-export function driverConformance(name: string, makeSubject: () => Promise<Subject>): void {
+export interface ConformanceOptions {
+  /** Whether a run lives only as long as its node's lease is renewed; what no supervisor keeps cannot be forbidden to live. */
+  readonly leased?: boolean;
+}
+
+export function driverConformance(
+  name: string,
+  makeSubject: () => Promise<Subject>,
+  { leased = true }: ConformanceOptions = {},
+): void {
   describe(`${name} driver`, () => {
     let subject: Subject;
     let outbox = 0;
@@ -149,21 +158,23 @@ export function driverConformance(name: string, makeSubject: () => Promise<Subje
       expect((await subject.driver.stop(target(), stopOf(freshRun()))).outcome).toBe('accepted');
     });
 
-    it('ends a run that may no longer live', async () => {
-      const run = freshRun();
-      await subject.driver.submit(target(), shell(run, 'sleep 60'));
-      await started(run);
-      subject.forbid(run);
-      expect(await ended(run)).toMatchObject({ ok: false, class: 'infrastructure' });
-    });
+    if (leased)
+      it('ends a run that may no longer live', async () => {
+        const run = freshRun();
+        await subject.driver.submit(target(), shell(run, 'sleep 60'));
+        await started(run);
+        subject.forbid(run);
+        expect(await ended(run)).toMatchObject({ ok: false, class: 'infrastructure' });
+      });
 
-    it('never starts a run that may not live', async () => {
-      const run = freshRun();
-      subject.forbid(run);
-      await subject.driver.submit(target(), shell(run, 'echo never'));
-      await ended(run);
-      expect(news(run, 'started')).toHaveLength(0);
-    });
+    if (leased)
+      it('never starts a run that may not live', async () => {
+        const run = freshRun();
+        subject.forbid(run);
+        await subject.driver.submit(target(), shell(run, 'echo never'));
+        await ended(run);
+        expect(news(run, 'started')).toHaveLength(0);
+      });
 
     // Last: from here on the receiver has seen epoch 20.
     it('refuses a command of an old epoch', async () => {

@@ -198,3 +198,22 @@ export function schedule(
     }
   };
 }
+
+/** The controller of a batch system is paused or killed, again and again; answers how that ends. */
+export function troubleController(world: VirtualWorld, random: Random, untilMs: number): () => void {
+  const cluster = world.batch?.cluster;
+  if (!cluster) return nothing;
+  const fail = (): void => {
+    if (random.chance(0.5)) cluster.pause();
+    else cluster.kill();
+    world.scheduler.after(500 + random.below(25_000), () => cluster.heal());
+  };
+  for (let i = random.below(5); i > 0; i--)
+    world.scheduler.after(random.below(untilMs), () => {
+      const when = random.below(3);
+      if (when === 0) fail();
+      // Before a submit gets there, it is late; after, it may be forgotten.
+      else cluster.atNextSubmit(() => world.scheduler.after(when === 1 ? 0 : 100 + random.below(2000), fail));
+    });
+  return () => cluster.heal();
+}

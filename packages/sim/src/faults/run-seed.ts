@@ -9,9 +9,9 @@ import { beginMs } from '../world/scheduler.ts';
 import { VirtualWorld } from '../world/world.ts';
 import { Checkers } from './checkers.ts';
 import { Clients } from './clients.ts';
-import { drawFaults, schedule } from './faults.ts';
+import { drawFaults, schedule, troubleController } from './faults.ts';
 import { must, Violation } from './job-log.ts';
-import { drawFleet, drawPolicy, drawSubmit, projects } from './workload.ts';
+import { drawBatch, drawFleet, drawPolicy, drawSubmit, onSystem, projects } from './workload.ts';
 
 export interface SeedOptions {
   readonly backend?: MakeBackend;
@@ -44,10 +44,12 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   const random = seeded(seed).split('scenario');
   const checkers: Checkers = new Checkers(() => world.ground.live);
   const fleet = drawFleet(random);
+  const batch = drawBatch(seeded(seed).split('batch'));
   const world: VirtualWorld = await VirtualWorld.make({
     seed,
     servers: 1 + random.below(3),
     fleet: options.small ? fleet.slice(0, 3) : fleet,
+    ...(batch && { batch }),
     projects,
     policy: drawPolicy(random),
     watched: (_, store) => checkers.watched(store),
@@ -119,14 +121,22 @@ class SeedRun {
     this.#scriptOperator(untilMs);
     const planned = drawFaults(this.#random.split('faults'), untilMs);
     for (const { kind } of planned) this.#faults.push(kind);
-    return schedule(this.#world, this.#random.split('targets'), planned, (line) => this.#note(line));
+    const healController = troubleController(this.#world, this.#random.split('controller'), untilMs);
+    const heal = schedule(this.#world, this.#random.split('targets'), planned, (line) => this.#note(line));
+    return () => {
+      heal();
+      healController();
+    };
   }
 
   #scriptJobs(untilMs: number): void {
     const random = this.#random.split('jobs');
+    const systems = this.#random.split('systems');
     const count = this.#small ? 6 + random.below(8) : 10 + random.below(30);
     for (let i = 0; i < count; i++) {
-      const item = drawSubmit(this.#world, random, i);
+      const drawn = drawSubmit(this.#world, random, i);
+      const { batch } = this.#world;
+      const item = batch ? onSystem(drawn, batch.cluster.deps.kind, systems) : drawn;
       const atMs = random.below(untilMs * 0.8);
       this.#world.scheduler.after(atMs, () => this.#clients.submit(item));
       const then = random.below(10);
@@ -249,7 +259,8 @@ class SeedRun {
     if (devicesUsed > 0) return `${devicesUsed} devices are held by nobody`;
     for (const machine of this.#world.machines)
       if (machine.holds > 0) return `${machine.deps.name} holds ${machine.holds} tasks`;
-    return null;
+    const left = this.#world.batch?.cluster.holds ?? 0;
+    return left > 0 ? `${left} jobs are left on the batch system` : null;
   }
 
   #note(line: string): void {

@@ -129,3 +129,23 @@ function drawBehaviour(random: Random, spec: JobSpec): Behaviour {
     straggler: random.chance(0.1) ? 0 : null,
   };
 }
+
+/** Three worlds of ten have a batch system beside their machines. */
+export function drawBatch(random: Random) {
+  if (!random.chance(0.3)) return null;
+  const kind = random.chance(0.5) ? ('slurm' as const) : ('kubernetes' as const);
+  const inventory = { ...inventoryOf(200, 4), labels: { system: kind } };
+  return { kind, nodes: 1 + random.below(3), inventory };
+}
+
+/**
+ * Where there is one, a job runs on the machines or on the batch system, never on either: what runs there cannot be fenced, and
+ * so never expires.
+ */
+export function onSystem(item: Submit, kind: 'slurm' | 'kubernetes', random: Random): Submit {
+  const there = random.chance(0.35);
+  const rule = there ? { op: 'in' as const, values: [kind] } : { op: 'absent' as const, values: [] };
+  const constraints = [{ label: 'system', ...rule }];
+  const spec = { ...item.spec, constraints, ...(there && { stopAfterMs: null, checkpoint: null }) };
+  return { ...item, spec, demand: jobDemand(spec) };
+}

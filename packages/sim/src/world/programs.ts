@@ -44,6 +44,11 @@ export class Programs {
     };
   }
 
+  /** What it has written; programs of worlds write nothing. */
+  outputOf(_run: RunId): string {
+    return '';
+  }
+
   save(run: RunId, workMs: number): void {
     const { job, attempt } = parsed(run);
     const before = this.#saved.get(job);

@@ -13,11 +13,14 @@ import {
   startRetention,
   type World,
 } from '@muster/control';
+import type { Driver } from '@muster/drivers';
 import { type AgentHub, createAgentHub } from '@muster/drivers/agent';
 import { loadEngine } from '@muster/engine';
-import { OperationalError, type ServerId } from '@muster/model';
-import type { ServerInfo, Store } from '@muster/store';
+import { type Inventory, type NodeId, OperationalError, type ServerId } from '@muster/model';
+import type { NodeSession, ServerInfo, Store } from '@muster/store';
 import type { Random } from '../random.ts';
+import { startBatchAdapter } from './batch-adapter.ts';
+import type { BatchCluster } from './batch-cluster.ts';
 import { VirtualProcess } from './process.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -27,11 +30,15 @@ export interface ServerDeps {
   readonly random: Random;
   /** A store on a connection of this process. */
   readonly openStore: (process: VirtualProcess) => Store;
+  /** A batch system beside the machines, for whose nodes the leader speaks; null when there is none. */
+  readonly batch: { readonly cluster: BatchCluster; readonly inventory: Inventory } | null;
   /** True only when that process is known to be gone. */
   readonly isDead: (server: ServerInfo) => boolean;
   readonly log: (server: ServerId, level: string, message: string) => void;
   readonly onBug: (error: unknown) => void;
 }
+
+type SessionDriver = Driver & { sessions(): readonly NodeSession[] };
 
 const bootAgainMs = 1000;
 
@@ -94,7 +101,6 @@ export class Server {
     let dispatch: Dispatch | null = null;
     const sink = createAgentSink({ world, store, server, onReady: () => dispatch?.wake() });
     const hub = createAgentHub({ server, sink, log, timers });
-    dispatch = startDispatch({ world, store, driver: hub, onBug });
     const pid = this.#starts;
     const leader = startLeader({
       world,
@@ -105,6 +111,11 @@ export class Server {
       onBug,
     });
     const epoch = () => leader.epoch;
+    const { batch } = this.deps;
+    const onReady = (): void => dispatch?.wake();
+    const adapter =
+      batch && startBatchAdapter({ world, process, store, server, ...batch, epoch, onReady, onBug });
+    dispatch = startDispatch({ world, store, driver: adapter ? both(hub, adapter.driver) : hub, onBug });
     startExpire({ world, store, epoch, onBug });
     startRetention({ world, store, epoch, retention: defaultRetention, onBug });
     this.hub = hub;
@@ -116,4 +127,17 @@ export class Server {
     const at = (level: string) => (_: object, message: string) => this.deps.log(this.deps.id, level, message);
     return { debug: () => {}, info: at('info'), warn: at('warn'), error: at('error') };
   }
+}
+
+/** Each node's commands go where its session is. */
+function both(hub: AgentHub, batch: SessionDriver): SessionDriver {
+  const of = (node: NodeId): Driver => (hub.isConnected(node) ? hub : batch);
+  return {
+    capabilities: hub.capabilities,
+    sessions: () => [...hub.sessions(), ...batch.sessions()],
+    submit: (target, command) => of(target.node).submit(target, command),
+    stop: (target, command) => of(target.node).stop(target, command),
+    find: (node, run) => of(node).find(node, run),
+    output: (request) => of(request.node).output(request),
+  };
 }

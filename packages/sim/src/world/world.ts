@@ -5,6 +5,7 @@ import { freshId, type Inventory, type NodeId, type Policy, type ServerId } from
 import type { ServerInfo, Store } from '@muster/store';
 import { type Random, seeded } from '../random.ts';
 import { type Backend, type MakeBackend, memoryBackend } from './backend.ts';
+import { BatchCluster } from './batch-cluster.ts';
 import { Connection, openWay, type Way } from './connection.ts';
 import { type DatabaseWeather, fairWeather } from './database-line.ts';
 import { Ground } from './ground.ts';
@@ -23,6 +24,12 @@ export interface WorldSpec {
   readonly seed: number;
   readonly servers: number;
   readonly fleet: readonly FleetMachine[];
+  /** A batch system with so many nodes beside the machines. */
+  readonly batch?: {
+    readonly kind: 'slurm' | 'kubernetes';
+    readonly nodes: number;
+    readonly inventory: Inventory;
+  };
   readonly projects: readonly string[];
   readonly policy: Policy;
   readonly backend?: MakeBackend;
@@ -45,6 +52,7 @@ export class VirtualWorld {
   readonly machines: Machine[] = [];
   readonly weather = new Map<ServerId, DatabaseWeather>();
   readonly connections = new Set<Connection>();
+  batch: { readonly cluster: BatchCluster; readonly inventory: Inventory } | null = null;
   readonly logged: string[] = [];
   readonly backend: Backend;
   skewMs = 0;
@@ -101,6 +109,7 @@ export class VirtualWorld {
     for (const path of spec.projects) await direct.createProject(path, 'operator');
     const { version } = await direct.policy();
     await direct.setPolicy(spec.policy, version, 'operator');
+    if (spec.batch) await this.#addBatch(spec.batch, this.random.split('batch'));
     for (let i = 0; i < spec.servers; i++) this.#addServer(spec, this.freshId('server', ids), i);
     for (const machine of spec.fleet) await this.#enrol(machine, this.freshId('node', ids));
     await this.scheduler.settle();
@@ -116,6 +125,7 @@ export class VirtualWorld {
         scheduler: this.scheduler,
         id,
         random,
+        batch: this.batch,
         openStore: (process) => watched(id, this.backend.open(process, weather, random.split('line'))),
         isDead: (info) => this.#isDead(info),
         log: (server, level, message) => this.#log(server, level, message),
@@ -133,13 +143,32 @@ export class VirtualWorld {
     return server !== undefined && index % 2 === 0 && (!server.process.alive || server.pid !== info.pid);
   }
 
-  async #enrol({ name, cluster, inventory }: FleetMachine, node: NodeId): Promise<void> {
+  async #addBatch(
+    { kind, nodes, inventory }: NonNullable<WorldSpec['batch']>,
+    random: Random,
+  ): Promise<void> {
+    const ids: NodeId[] = [];
+    for (let i = 0; i < nodes; i++) {
+      const node = this.freshId('node', random);
+      await this.#enrolNode(`${kind}-${i}`, kind, node);
+      ids.push(node);
+    }
+    const { scheduler, ground, programs } = this;
+    const cluster = new BatchCluster({ scheduler, random, ground, programs, kind, nodes: ids });
+    this.batch = { cluster, inventory };
+  }
+
+  async #enrolNode(name: string, cluster: string, node: NodeId): Promise<void> {
     const { direct } = this.backend;
     const expiresMs = (await direct.nowMs()) + 60_000;
     const token = { id: `enr-${name}`, hash: `hash-${name}`, cluster, pool: 'main', by: 'operator', uses: 1 };
     await direct.createEnrolment({ ...token, expiresMs });
     const enrolled = await direct.enrol({ hash: token.hash, node, name, publicKey });
     if (enrolled.outcome !== 'committed') throw new Error(`${name} was not enrolled`);
+  }
+
+  async #enrol({ name, cluster, inventory }: FleetMachine, node: NodeId): Promise<void> {
+    await this.#enrolNode(name, cluster, node);
     this.machines.push(
       new Machine({
         scheduler: this.scheduler,
