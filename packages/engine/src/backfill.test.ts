@@ -1,4 +1,12 @@
-import { defaultPolicy, entryKey, type JobDemand, type JobId, type Policy, type Quota } from '@muster/model';
+import {
+  defaultPolicy,
+  entryKey,
+  type JobDemand,
+  type JobId,
+  type Policy,
+  plainQuota,
+  type Quota,
+} from '@muster/model';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
@@ -93,6 +101,21 @@ describe('easy', () => {
     const started = cycle(world);
     expect(started).toHaveLength(1);
     expect([long, beside]).toContain(started[0]);
+  });
+
+  test('what a ceiling leaves is kept for it too, because over its ceiling it would lose its planned start', () => {
+    const world = new World(loadEngine, node('a'), node('b', { devices: devices(8, 'A100', 40_960) }));
+    world.setPolicy(policyWith(easy, [{ ...plainQuota('research'), ceiling: { gpu: 16_000 } }]));
+    submit(world, oneTask(8, 'H100'), 10 * minute);
+    cycle(world);
+    const waits = submit(world, oneTask(8, 'H100'), minute);
+    const long = submit(world, oneTask(8, 'A100'), 60 * minute);
+    expect(cycle(world)).toEqual([]);
+    const startMs = world.nowMs + 10 * minute;
+    expect([startOf(world, waits), reasonOf(world, long)]).toEqual([startMs, { code: 'reserved', startMs }]);
+    expect(cycle(world)).toEqual([]);
+    const short = submit(world, oneTask(8, 'A100'), 10 * minute);
+    expect(cycle(world)).toEqual([short]);
   });
 
   test('room is free for all again when the job it was kept for is cancelled', () => {
