@@ -41,7 +41,7 @@ function changeLine(change: Change): string {
 function endLines(cli: Cli, runs: readonly HelpfulEndView[], count: number, complete: boolean): string[] {
   const lines = runs.map(({ job, endsAt }) => {
     const at = endsAt === null ? '' : `, expected ${localTime(endsAt, cli.nowMs)}`;
-    return `the end of ${job}${at}   (muster cancel ${job})`;
+    return `the end of ${job}${at}   (muster cancel ${quoted(job)})`;
   });
   const more = count - runs.length;
   if (more > 0)
@@ -49,6 +49,11 @@ function endLines(cli: Cli, runs: readonly HelpfulEndView[], count: number, comp
       `the end of any of ${complete ? '' : 'at least '}${more} ${runs.length > 0 ? 'more' : 'other'} ${more === 1 ? 'job' : 'jobs'}`,
     );
   return lines;
+}
+
+/** Shells read the brackets of a member. */
+function quoted(job: string): string {
+  return job.includes('[') ? `'${job}'` : job;
 }
 
 function paragraph(cli: Cli, text: string): void {

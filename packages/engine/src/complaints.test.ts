@@ -3,7 +3,7 @@
 import { defaultPolicy, type Explanation, type RunId, roomText, verdictText } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
-import { demand, gpus, group, job, jobId, node, oneTask } from './testing/builders.ts';
+import { demand, devices, gpus, group, job, jobId, node, oneTask } from './testing/builders.ts';
 import { starts } from './testing/plan-text.ts';
 import { World } from './testing/world.ts';
 
@@ -65,6 +65,18 @@ describe('a gang of 16 devices with 16 scattered free ones', () => {
     // What is told is what then happens.
     world.finish(ends.runs[0]!.run);
     expect(starts(world.decide()).map((unit) => unit.job)).toEqual([jobId(100)]);
+  });
+
+  test('is told of the alternative that its constraints leave', () => {
+    const a100 = { devices: devices(8, 'A100', 40_960), labels: { rack: 'r2' } };
+    const racks = new World(loadEngine, node('a', { labels: { rack: 'r1' } }), node('b', a100));
+    racks.submit(job(1, demand(group([gpus(5, 'A100')]))));
+    racks.cycle();
+    const constraints = [{ label: 'rack', op: 'in' as const, values: ['r2'] }];
+    racks.submit(job(2, demand(group([gpus(8, 'H100'), gpus(4, 'A100')]), { constraints })));
+    expect(roomText(why(racks, 2).room!)).toBe(
+      '3 gpu/A100 are free on 1 node; it needs 4 gpu/A100 in all; a task needs 4 on one node: 0 nodes have room for that now, and the largest gang that fits is 0 tasks of 1',
+    );
   });
 
   test('is told the best rack when it must be in one', () => {

@@ -14,19 +14,24 @@ const spreadMax = 8;
 export function roomReport(fleet: Fleet, shape: Shape): RoomReport | null {
   const { group: name, groupIndex, combination, tasks, tasksFit } = furthest(fleet, shape);
   const group = shape.groups[groupIndex]!;
-  const chosen = combination[groupIndex]!;
+  const furthestOption = combination[groupIndex]!;
+  const isAllowed = (each: Option): boolean => !nodesOf(fleet, shape, each).next().done;
+  // Where none gets anywhere, one that no node may take says nothing about room.
+  const chosen = isAllowed(group.options[furthestOption]!)
+    ? furthestOption
+    : Math.max(0, group.options.findIndex(isAllowed));
   const wanted = group.demand.accelerators[chosen];
   const option = group.options[chosen]!;
   if (!wanted) return null;
   const counts = new Map<number, number>();
   let [freeMilli, freeNodes, taskNodes] = [0, 0, 0];
-  eachNode(fleet, shape, option, (slot, fit) => {
+  for (const [slot, fit] of nodesOf(fleet, shape, option)) {
     const free = freeMilliOf(fleet, slot, fit);
     counts.set(free, (counts.get(free) ?? 0) + 1);
     freeMilli += free;
     if (free > 0) freeNodes++;
     if (amountRoom(fleet, slot, fit) > 0) taskNodes++;
-  });
+  }
   const spread = [...counts].sort(([a], [b]) => b - a).filter(([free]) => free > 0);
   return {
     group: name,
@@ -43,18 +48,13 @@ export function roomReport(fleet: Fleet, shape: Shape): RoomReport | null {
 }
 
 /** Nodes that take work and that the job's own rules allow. */
-function eachNode(
-  fleet: Fleet,
-  shape: Shape,
-  { fits }: Option,
-  look: (slot: number, fit: ClassFit) => void,
-): void {
+function* nodesOf(fleet: Fleet, shape: Shape, { fits }: Option): IterableIterator<[number, ClassFit]> {
   for (const fit of fits) {
     const index = fleet.byClass[fit.classId]?.index;
     if (!index) continue;
     for (let p = index.first(); p >= 0; p = index.next(p)) {
       const slot = index.at(p);
-      if (!isClosed(fleet, shape, slot, false)) look(slot, fit);
+      if (!isClosed(fleet, shape, slot, false)) yield [slot, fit];
     }
   }
 }
@@ -69,9 +69,8 @@ function bestPlace(fleet: Fleet, shape: Shape, group: number, option: Option): R
   const domain = roomiest(fleet, rooms, level, root);
   if (domain < 0) return null;
   let freeMilli = 0;
-  eachNode(fleet, shape, option, (slot, fit) => {
+  for (const [slot, fit] of nodesOf(fleet, shape, option))
     if (tree.isIn(tree.of[slot]!, domain)) freeMilli += freeMilliOf(fleet, slot, fit);
-  });
   const slot = tree.slot[domain]!;
   const name = slot >= 0 ? fleet.facts[slot]!.name : tree.names[domain]!;
   return { level: required.level, name, freeMilli, tasksFit: rooms.room[domain]! };

@@ -159,10 +159,10 @@ export function aheadText({ because }: AheadJobView, time: (at: string) => strin
 export function roomText(room: RoomReport): string {
   const { key, taskMilli, tasks, freeMilli, freeNodes, taskNodes, spread } = room;
   const needs = tasks * taskMilli;
+  const each =
+    spread.length === 1 ? `, ${formatMilli(spread[0]!.freeMilli)} on each` : ` (${spreadText(room)})`;
   const where =
-    freeNodes === 0
-      ? ''
-      : ` on ${count(freeNodes, 'node')}${spread.length === 1 ? `, ${formatMilli(spread[0]!.freeMilli)} on each` : ` (${spreadText(room)})`}`;
+    freeNodes === 0 ? ' where it may run' : ` on ${count(freeNodes, 'node')}${freeNodes === 1 ? '' : each}`;
   const is = freeMilli === 1000 ? 'is' : 'are';
   const short = freeMilli < needs ? `; it needs ${amountText(key, needs)} in all` : '';
   const one = `a task needs ${formatMilli(taskMilli)} on one node: ${count(taskNodes, 'node')} ${taskNodes === 1 ? 'has' : 'have'} room for that now`;
