@@ -35,7 +35,7 @@ export async function benchSim({
     for (let i = 0; i < times; i++) {
       const told = await inProcess(trace, policy, lifetime);
       progress(
-        `${policy}: read ${s(told.readS)}, played ${s(told.playS)}, measured ${s(told.measureS)}; average wait ${Math.round(told.avgWaitS)} s`,
+        `${policy}: read ${s(told.readS)}, played ${s(told.playS)}, measured ${s(told.measureS)}, ${s(told.coreS)} on a core; average wait ${Math.round(told.avgWaitS)} s`,
       );
       runs.push(told);
     }
@@ -53,6 +53,7 @@ function rowsOf(
 ): readonly ToldRow[] {
   const of = (runs: readonly ReplayTimes[], value: (run: ReplayTimes) => number) => median(runs.map(value));
   const whole = ({ readS, playS, measureS }: ReplayTimes): number => readS + playS + measureS;
+  const onCore = (runs: readonly ReplayTimes[]): string => `${s(of(runs, ({ coreS }) => coreS))} on a core`;
   const jobs = fifo[0]!.jobs;
   const bare = ['a bare event loop over the same jobs', of(fifo, ({ bareS }) => bareS)] as const;
   const where = `${jobs} jobs on ${trace.nodes * trace.perNode} devices`;
@@ -70,7 +71,7 @@ function rowsOf(
       value: of(fifo, whole),
       unit: 's',
       reference: bare,
-      about: `Reading the file, playing it under strict FIFO and computing all measures, ${where}`,
+      about: `Reading the file, playing it under strict FIFO and computing all measures (${onCore(fifo)}), ${where}`,
       aim: trace.name === 'philly' ? '< 2 s' : null,
     }),
     row({
@@ -78,7 +79,7 @@ function rowsOf(
       value: of(muster, whole),
       unit: 's',
       reference: bare,
-      about: `The same with the production engine and its default policy, ${where}`,
+      about: `The same with the production engine and its default policy (${onCore(muster)}), ${where}`,
       aim: trace.name === 'philly' ? '< 10 s' : null,
     }),
     row({
