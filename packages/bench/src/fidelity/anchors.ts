@@ -51,20 +51,15 @@ function phillyRow(
 
 /** Muster beside what it is to beat. */
 function musterRows(durations: Durations): Anchor[] {
-  const philly = { trace: 'philly', devices: 512, policy: 'muster', durations, ties: 'file' } as const;
   const name = `muster_${durations}`;
-  return [
-    ...kthAims(name, 'muster', durations),
-    {
-      name: `philly_512_${name}_s`,
-      ...philly,
-      value: wait,
-      unit: 's',
-      published: 7938,
-      reference: 'the oracle SSF',
-      aim: '< 7,938 s',
-    },
-  ];
+  return [...kthAims(name, 'muster', durations), phillyAim(name, 'muster', durations)];
+}
+
+/** Without an oracle; runs may be stopped. */
+function phillyAim(name: string, policy: string, durations: Durations): Anchor {
+  const at = { trace: 'philly', devices: 512, policy, durations, ties: 'file' } as const;
+  const against = { published: 7938, reference: 'the oracle SSF', aim: '< 7,938 s' };
+  return { name: `philly_512_${name}_s`, ...at, value: wait, unit: 's', ...against };
 }
 
 /** Without an oracle and without stopping anybody. */
@@ -140,6 +135,7 @@ export const anchors: readonly Anchor[] = [
   ...musterRows('asked'),
   ...musterRows('learned'),
   ...kthAims('learned', 'learned', 'learned'),
+  phillyAim('learned_preemptive', 'learned-preemptive', 'learned'),
   ...coverageRows('kth', 100),
   ...coverageRows('philly', 512),
 ];

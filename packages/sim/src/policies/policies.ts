@@ -7,6 +7,7 @@ import { easy, easyShortest } from './easy.ts';
 import { inOrder } from './in-order.ts';
 import { las } from './las.ts';
 import { learned } from './learned/learned.ts';
+import { learnedPreemptive } from './learned/learned-preemptive.ts';
 import { muster } from './muster/muster.ts';
 import { srtf } from './srtf.ts';
 
@@ -32,6 +33,7 @@ export const policyRows: readonly PolicyRow[] = [
   believing((beliefs) => conservative(beliefs)),
   fixed(las),
   fixed(learned),
+  fixed(learnedPreemptive),
   musterRow('muster', "Muster's engine with its default policy"),
 ];
 

@@ -27,6 +27,10 @@ export class CountedRoom implements Room {
     this.free += size;
   }
 
+  nodesOf(): readonly number[] {
+    return allOnOne;
+  }
+
   shadow(): CountedShadow {
     return new CountedShadow(this.free);
   }
@@ -40,6 +44,8 @@ export class CountedRoom implements Room {
     shadow.take(size);
   }
 }
+
+const allOnOne: readonly number[] = [0];
 
 class CountedShadow implements Shadow {
   free: number;

@@ -15,6 +15,10 @@ export class NodeRoom implements Room {
     this.#node = new Int32Array(jobs);
   }
 
+  get nodes(): number {
+    return this.#free.nodes;
+  }
+
   get free(): number {
     return this.#free.free;
   }

@@ -1,12 +1,13 @@
 // Several pools: a job is placed in one of them, the first in the fleet's order that has room for it. Gangs do not span pools.
+import type { NodeRoom } from './node-room.ts';
 import type { Room, Shadow } from './room.ts';
 
 export class PooledRoom implements Room {
   readonly devices: number;
-  readonly #rooms: readonly Room[];
+  readonly #rooms: readonly NodeRoom[];
   readonly #pool: Int16Array;
 
-  constructor(rooms: readonly Room[], jobs: number) {
+  constructor(rooms: readonly NodeRoom[], jobs: number) {
     this.#rooms = rooms;
     this.#pool = new Int16Array(jobs);
     this.devices = rooms.reduce((sum, { devices }) => sum + devices, 0);
@@ -35,6 +36,12 @@ export class PooledRoom implements Room {
 
   give(job: number, size: number): void {
     this.#rooms[this.#pool[job]!]!.give(job, size);
+  }
+
+  nodesOf(job: number): readonly number[] {
+    const pool = this.#pool[job]!;
+    const before = this.#rooms.slice(0, pool).reduce((sum, { nodes }) => sum + nodes, 0);
+    return this.#rooms[pool]!.nodesOf(job).map((node) => before + node);
   }
 
   shadow(): PooledShadow {

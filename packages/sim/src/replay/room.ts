@@ -18,6 +18,8 @@ export interface Holding {
 
 /** What a policy needs that looks for places itself. */
 export interface Room extends Holding {
+  /** The nodes of a job that has a place, numbered through the fleet; devices that are merely counted are one node. */
+  nodesOf(job: number): readonly number[];
   /** Whether a job of this size has a place now. */
   fits(size: number): boolean;
   shadow(): Shadow;

@@ -31,6 +31,12 @@ export class Learning {
     return this.#said[job]?.p90Ms ?? askedMs(this.#trace, job);
   }
 
+  /** How much longer it will run, having done so much of its work; before anything was learned, what was asked. */
+  remainingMs(job: number, doneMs: number): number {
+    const traits = traitsOf(this.#trace, job);
+    return this.#times.remainingMs(traits, doneMs) ?? Math.max(doneMs, askedMs(this.#trace, job) - doneMs);
+  }
+
   coverage(): Coverage | null {
     return this.#times.coverage();
   }
