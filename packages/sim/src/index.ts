@@ -3,13 +3,6 @@ export { type LiveSetting, liveReplay } from './live/live-replay.ts';
 export { type LiveTrace, liveTrace } from './live/live-trace.ts';
 export { type Measures, measure } from './metrics/measures.ts';
 export { asked, type Beliefs, type BeliefsMaker, exact } from './policies/beliefs.ts';
-export {
-  type Estimates,
-  type EstimatesMaker,
-  type JobTraits,
-  type Quantiles,
-  traitsOf,
-} from './policies/estimates.ts';
 export { type MusterOptions, muster } from './policies/muster/muster.ts';
 export {
   beliefsOf,

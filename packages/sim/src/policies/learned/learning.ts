@@ -2,7 +2,7 @@
 import { type Coverage, type Estimate, RunTimes } from '@muster/predict';
 import type { Trace } from '../../traces/trace.ts';
 import { askedMs } from '../beliefs.ts';
-import { traitsOf } from '../estimates.ts';
+import { traitsOf } from '../traits.ts';
 
 export class Learning {
   readonly #trace: Trace;
