@@ -15,7 +15,8 @@ export function roomReport(fleet: Fleet, shape: Shape): RoomReport | null {
   const { group: name, groupIndex, combination, tasks, tasksFit } = furthest(fleet, shape);
   const group = shape.groups[groupIndex]!;
   const furthestOption = combination[groupIndex]!;
-  const isAllowed = (each: Option): boolean => !nodesOf(fleet, shape, each).next().done;
+  const isAllowed = ({ fits }: Option): boolean =>
+    fits.some((fit) => !slotsFor(fleet, shape, fit).next().done);
   // Where none gets anywhere, one that no node may take says nothing about room.
   const chosen = isAllowed(group.options[furthestOption]!)
     ? furthestOption
@@ -25,13 +26,14 @@ export function roomReport(fleet: Fleet, shape: Shape): RoomReport | null {
   if (!wanted) return null;
   const counts = new Map<number, number>();
   let [freeMilli, freeNodes, taskNodes] = [0, 0, 0];
-  for (const [slot, fit] of nodesOf(fleet, shape, option)) {
-    const free = freeMilliOf(fleet, slot, fit);
-    counts.set(free, (counts.get(free) ?? 0) + 1);
-    freeMilli += free;
-    if (free > 0) freeNodes++;
-    if (amountRoom(fleet, slot, fit) > 0) taskNodes++;
-  }
+  for (const fit of option.fits)
+    for (const slot of slotsFor(fleet, shape, fit)) {
+      const free = freeMilliOf(fleet, slot, fit);
+      counts.set(free, (counts.get(free) ?? 0) + 1);
+      freeMilli += free;
+      if (free > 0) freeNodes++;
+      if (amountRoom(fleet, slot, fit) > 0) taskNodes++;
+    }
   const spread = [...counts].sort(([a], [b]) => b - a).filter(([free]) => free > 0);
   return {
     group: name,
@@ -48,14 +50,11 @@ export function roomReport(fleet: Fleet, shape: Shape): RoomReport | null {
 }
 
 /** Nodes that take work and that the job's own rules allow. */
-function* nodesOf(fleet: Fleet, shape: Shape, { fits }: Option): IterableIterator<[number, ClassFit]> {
-  for (const fit of fits) {
-    const index = fleet.byClass[fit.classId]?.index;
-    if (!index) continue;
-    for (let p = index.first(); p >= 0; p = index.next(p)) {
-      const slot = index.at(p);
-      if (!isClosed(fleet, shape, slot, false)) yield [slot, fit];
-    }
+function* slotsFor(fleet: Fleet, shape: Shape, { classId }: ClassFit): IterableIterator<number> {
+  const index = fleet.byClass[classId]?.index;
+  for (let p = index?.first() ?? -1; p >= 0; p = index!.next(p)) {
+    const slot = index!.at(p);
+    if (!isClosed(fleet, shape, slot, false)) yield slot;
   }
 }
 
@@ -69,8 +68,9 @@ function bestPlace(fleet: Fleet, shape: Shape, group: number, option: Option): R
   const domain = roomiest(fleet, rooms, level, root);
   if (domain < 0) return null;
   let freeMilli = 0;
-  for (const [slot, fit] of nodesOf(fleet, shape, option))
-    if (tree.isIn(tree.of[slot]!, domain)) freeMilli += freeMilliOf(fleet, slot, fit);
+  for (const fit of option.fits)
+    for (const slot of slotsFor(fleet, shape, fit))
+      if (tree.isIn(tree.of[slot]!, domain)) freeMilli += freeMilliOf(fleet, slot, fit);
   const slot = tree.slot[domain]!;
   const name = slot >= 0 ? fleet.facts[slot]!.name : tree.names[domain]!;
   return { level: required.level, name, freeMilli, tasksFit: rooms.room[domain]! };
