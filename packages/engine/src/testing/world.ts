@@ -3,6 +3,7 @@
 import {
   type ArraySize,
   type ArrayState,
+  afterRun,
   countMember,
   countOf,
   defaultPolicy,
@@ -22,6 +23,7 @@ import {
   type LogEvent,
   type NodeFacts,
   type NodeId,
+  noFailures,
   type Plan,
   type PlanUnit,
   type Policy,
@@ -29,7 +31,6 @@ import {
   parseMemberId,
   pastOf,
   preemptedResult,
-  preemptionsKept,
   type Reason,
   type RunFacts,
   type RunId,
@@ -37,6 +38,7 @@ import {
   releaseArray,
   type StartUnit,
   settledArray,
+  stepJob,
   stopArray,
   takeMember,
   usageAfter,
@@ -58,6 +60,9 @@ const lost: RunResult = {
   rank: null,
   node: null,
 };
+
+/** Jobs of this world may fail never, so that whatever is charged to them ends them. */
+const noRetry = noFailures;
 
 export class World {
   readonly engine: Engine;
@@ -334,20 +339,22 @@ export class World {
     this.tell({ kind: 'run.checkpointed', run: id, job, checkpointMs: this.nowMs, step: 1, path: null });
   }
 
-  /** A run that was stopped for another job is over, and its job waits again. */
+  /** A run that was stopped for another job is over. What becomes of its job is for the rules of the store to say. */
   preempted(id: RunId): void {
-    const { job, attempt } = this.#endRun(id, preemptedResult('for another'));
-    if (this.#isStopping(job)) {
+    const result = preemptedResult('for another');
+    const { job } = this.#endRun(id, result);
+    const { state } = this.jobs.get(job)!;
+    const then = afterRun(noRetry, state.failures, state.avoid, result);
+    const preemptor = this.preemptors.get(id) ?? null;
+    const stepped = stepJob(state, { kind: 'run-end', run: id, result, then, preemptor, nowMs: this.nowMs });
+    invariant(stepped.ok, 'a job steps on when its run ends');
+    if (stepped.next.state !== 'queued') {
       this.#end(job);
       return;
     }
-    const by = this.preemptors.get(id) ?? null;
-    const { failures, failedMs, avoid, preempted: before } = this.jobs.get(job)!.state;
-    const preempted = by === null ? before : [...before, { atMs: this.nowMs, by }].slice(-preemptionsKept);
-    const times = { sinceMs: this.nowMs, notBeforeMs: 0 };
-    const waiting = { attempt: attempt + 1, ...times, failures, failedMs, avoid, preempted };
-    const version = this.#setState(job, { state: 'queued', claim: null, ...waiting });
-    this.tell({ kind: 'job.requeued', job, version, because: preemptedResult(''), ...waiting });
+    const { state: _, claim: __, ...waiting } = stepped.next;
+    const version = this.#setState(job, stepped.next);
+    this.tell({ kind: 'job.requeued', job, version, because: result, ...waiting });
   }
 
   #unclaim(job: JobId, reason: Reason): void {
