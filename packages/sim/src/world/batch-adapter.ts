@@ -1,7 +1,7 @@
 // Speaks for the nodes of a batch system, on the server that leads: says hello for them once the system's listing is settled,
 // renews while it answers, and reports what it lists. A controller that was started anew, and a submit of which nothing is known,
 // make a new session: what the cluster holds is told again, and only then is an open row handed out again.
-import { type Loop, startLoop, type World } from '@muster/control';
+import { startLoop, type World } from '@muster/control';
 import type { Driver } from '@muster/drivers';
 import { createBatchDriver } from '@muster/drivers/sim';
 import type { Inventory, NodeId, Observation, RunId, ServerId, TaskReport } from '@muster/model';
@@ -119,8 +119,7 @@ export function startBatchAdapter(deps: BatchAdapterDeps): BatchAdapter {
       if (!live.has(run)) await client.cancel(node, { run, ...stop }, epoch() ?? 0).catch(() => {});
   }
 
-  const loop: Loop = startLoop(world, { name: 'batch', step, onBug: deps.onBug });
-  void loop;
+  startLoop(world, { name: 'batch', step, onBug: deps.onBug });
   return {
     driver: {
       ...driver,
