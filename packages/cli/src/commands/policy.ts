@@ -85,20 +85,45 @@ function applyCommand(cli: Cli): Command {
     .option('--yes', 'even if jobs are preempted')
     .option('--dry-run', 'say what would happen and stop there')
     .action(
-      cli.act(async (flags: { file: string; yes?: boolean; dryRun?: boolean }) => {
+      cli.act(async (flags: { file: string } & PutFlags) => {
         const { now, wanted, lines } = await changes(cli, flags.file);
         const { value } = wanted.document;
         const consequences = await wanted.located(cli.client().whatIf({ policy: value }));
-        tellDifferences(cli, now, lines);
-        if (lines.length === 0) return cli.show(now, () => cli.line(sameText(now)));
-        for (const line of whatIfLines(cli, consequences)) cli.note(line);
-        const { version } = now;
-        if (flags.dryRun) return cli.show({ version, differences: lines, consequences }, () => {});
-        mayGoOn(consequences, flags.yes ?? false);
-        const made = await wanted.located(cli.client().policy.put(value, now.version));
-        cli.show(made, () => cli.line(`version ${made.version} is in force`));
+        await putInForce(cli, flags, {
+          now,
+          lines,
+          consequences,
+          make: () => wanted.located(cli.client().policy.put(value, now.version)),
+          madeText: ({ version }) => `version ${version} is in force`,
+        });
       }),
     );
+}
+
+interface PutFlags {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+interface Put {
+  readonly now: PolicyView;
+  readonly lines: readonly string[];
+  readonly consequences: WhatIfView;
+  readonly make: () => Promise<PolicyView>;
+  readonly madeText: (made: PolicyView) => string;
+}
+
+/** First says what would change and for whom. */
+async function putInForce(cli: Cli, flags: PutFlags, put: Put): Promise<void> {
+  const { now, lines, consequences } = put;
+  tellDifferences(cli, now, lines);
+  if (lines.length === 0) return cli.show(now, () => cli.line(sameText(now)));
+  for (const line of whatIfLines(cli, consequences)) cli.note(line);
+  const { version } = now;
+  if (flags.dryRun) return cli.show({ version, differences: lines, consequences }, () => {});
+  mayGoOn(consequences, flags.yes ?? false);
+  const made = await put.make();
+  cli.show(made, () => cli.line(put.madeText(made)));
 }
 
 function tellDifferences(cli: Cli, { version }: PolicyView, lines: readonly string[]): void {
@@ -146,19 +171,17 @@ function rollbackCommand(cli: Cli): Command {
     .option('--yes', 'even if jobs are preempted')
     .option('--dry-run', 'say what would happen and stop there')
     .action(
-      cli.act(async (text: string, flags: { yes?: boolean; dryRun?: boolean }) => {
+      cli.act(async (text: string, flags: PutFlags) => {
         const back = await cli.client().policy.version(versionOf(text));
         const now = await cli.client().policy.get();
         const consequences = await cli.client().whatIf({ policy: back.policy });
-        const lines = differences(now.policy, back.policy);
-        tellDifferences(cli, now, lines);
-        if (lines.length === 0) return cli.show(now, () => cli.line(sameText(now)));
-        for (const line of whatIfLines(cli, consequences)) cli.note(line);
-        const { version } = now;
-        if (flags.dryRun) return cli.show({ version, differences: lines, consequences }, () => {});
-        mayGoOn(consequences, flags.yes ?? false);
-        const made = await cli.client().policy.rollback(versionOf(text), now.version);
-        cli.show(made, () => cli.line(`version ${made.version} is in force, with what version ${text} said`));
+        await putInForce(cli, flags, {
+          now,
+          lines: differences(now.policy, back.policy),
+          consequences,
+          make: () => cli.client().policy.rollback(versionOf(text), now.version),
+          madeText: ({ version }) => `version ${version} is in force, with what version ${text} said`,
+        });
       }),
     );
 }
