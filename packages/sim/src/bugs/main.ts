@@ -3,18 +3,30 @@
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readFlags, wholeNumber } from '../flags.ts';
 import { type Bug, bugs } from './bugs.ts';
 import { applyBug, copyTree } from './copied-tree.ts';
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '200' },
-    /** Only bugs whose name holds this. */
-    only: { type: 'string', default: '' },
-    workers: { type: 'string', default: String(availableParallelism()) },
-  },
+const usage = `npm run sim:bugs -- [flags]: each deliberate bug, applied to a copy of the tree, must be caught by the fault simulation
+
+  --only TEXT    only bugs whose name holds this
+  --seeds N      within so many seeds (200)
+  --workers N    so many at once (as many as there are cores)`;
+
+const values = readFlags(usage, {
+  seeds: { type: 'string', default: '200' },
+  only: { type: 'string', default: '' },
+  workers: { type: 'string', default: String(availableParallelism()) },
 });
+wholeNumber('--seeds', values.seeds, usage);
+wholeNumber('--workers', values.workers, usage);
+const chosen = bugs.filter(({ name }) => name.includes(values.only));
+if (chosen.length === 0) {
+  console.error(
+    `no bug has "${values.only}" in its name; there are:\n  ${bugs.map(({ name }) => name).join('\n  ')}`,
+  );
+  process.exit(2);
+}
 
 const root = join(import.meta.dirname, '../../../..');
 
@@ -53,7 +65,7 @@ async function simulate(tree: string, { postgres }: Bug): Promise<Caught | null>
 const tree = copyTree(root);
 let missed = 0;
 try {
-  for (const bug of bugs.filter(({ name }) => name.includes(values.only))) {
+  for (const bug of chosen) {
     const undo = applyBug(tree.root, bug);
     const beganMs = performance.now();
     const caught = await simulate(tree.root, bug);

@@ -2,25 +2,31 @@
 // of every failure the seed, the commit, the last events and the command that plays it again.
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
+import { readFlags, wholeNumber } from '../flags.ts';
 import type { SeedReport } from './run-seed.ts';
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '100' },
-    from: { type: 'string', default: '1' },
-    workers: { type: 'string' },
-    postgres: { type: 'boolean', default: false },
-    /** Ends at the first failure. */
-    first: { type: 'boolean', default: false },
-    hashes: { type: 'boolean', default: false },
-  },
+const usage = `npm run sim:faults -- [flags]: the control plane in virtual worlds full of faults, one a seed
+
+  --seeds N      so many seeds (100)
+  --from N       the first of them (1)
+  --postgres     small worlds on a real PostgreSQL instead of the store in memory
+  --first        end at the first failure
+  --hashes       print the hash of every seed's event log
+  --workers N    so many at once (as many as there are cores)`;
+
+const values = readFlags(usage, {
+  seeds: { type: 'string', default: '100' },
+  from: { type: 'string', default: '1' },
+  workers: { type: 'string', default: String(availableParallelism()) },
+  postgres: { type: 'boolean', default: false },
+  first: { type: 'boolean', default: false },
+  hashes: { type: 'boolean', default: false },
 });
 
-const from = Number(values.from);
-const count = Number(values.seeds);
-const workers = Math.min(count, Number(values.workers ?? availableParallelism()));
+const from = wholeNumber('--from', values.from, usage);
+const count = wholeNumber('--seeds', values.seeds, usage);
+const workers = Math.min(count, wholeNumber('--workers', values.workers, usage));
 const failures: SeedReport[] = [];
 const isTerminal = process.stderr.isTTY === true;
 const beganMs = performance.now();
