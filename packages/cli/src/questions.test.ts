@@ -2,6 +2,7 @@ import type { JobId, ReplayView, RunId, ScoreRow, ScoreView, WhatIfView } from '
 import { expect, test } from 'vitest';
 import { testBench } from './testing/bench.ts';
 import { jobId } from './testing/sample-views.ts';
+import { localTime } from './text/time.ts';
 
 const bench = testBench();
 const none = { count: 0, items: [] };
@@ -77,7 +78,7 @@ test('a what-if tells who is stopped, preempted, started and kept waiting, and c
           before: null,
           after: null,
           beforeText: null,
-          afterText: 'waits: a reason',
+          afterText: 'waits: a reason; planned to start at 2020-06-15T14:03:09.000Z',
         },
       ],
     },
@@ -108,7 +109,7 @@ test('a what-if tells who is stopped, preempted, started and kept waiting, and c
     '2 jobs no longer start',
     'train and 4 like it (job_2, project ours)',
     'was: not waiting',
-    'now: waits: a reason',
+    `now: waits: a reason; planned to start at ${localTime('2020-06-15T14:03:09.000Z', Date.now())}\n`,
     'only the first 100 cycles',
   ])
     expect(stdout).toContain(text);

@@ -12,7 +12,7 @@ import type { Cli } from './cli.ts';
 import { clean } from './text/clean.ts';
 import { moneyText } from './text/money.ts';
 import type { Column } from './text/table.ts';
-import { shortDuration } from './text/time.ts';
+import { localTimes, shortDuration } from './text/time.ts';
 import { wrap } from './text/width.ts';
 
 /** On a terminal; what "muster whatif" prints, and "muster policy apply" before it does anything. */
@@ -123,7 +123,8 @@ function reasons(cli: Cli, { verdicts }: WhatIfView): string[] {
     const also = jobs > 1 ? ` and ${jobs - 1} like it` : '';
     lines.push(`  ${clean(name)}${also} (${job}, project ${clean(project)})`);
     const texts = [`was: ${beforeText ?? 'not waiting'}`, `now: ${afterText ?? 'not looked at yet'}`];
-    for (const text of texts) for (const line of wrap(clean(text), width)) lines.push(`    ${line}`);
+    for (const text of texts)
+      for (const line of wrap(localTimes(clean(text), cli.nowMs), width)) lines.push(`    ${line}`);
   }
   const hidden = verdicts.count - verdicts.items.length;
   if (hidden > 0) lines.push(`  ${hidden} more, not shown`);

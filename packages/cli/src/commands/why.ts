@@ -5,7 +5,7 @@ import type { Cli } from '../cli.ts';
 import { printExplanation } from '../explanation-text.ts';
 import { findJob } from '../find-job.ts';
 import { clean } from '../text/clean.ts';
-import { localTime } from '../text/time.ts';
+import { localTime, localTimes } from '../text/time.ts';
 import { wrap } from '../text/width.ts';
 
 export function whyCommand(cli: Cli): Command {
@@ -27,7 +27,7 @@ export function whyCommand(cli: Cli): Command {
 
 function print(cli: Cli, why: WhyView): void {
   const width = cli.width ?? Number.POSITIVE_INFINITY;
-  const [sentence = '', ...nearest] = localTimes(cli, clean(why.text)).split('. Nearest possible: ');
+  const [sentence = '', ...nearest] = localTimes(clean(why.text), cli.nowMs).split('. Nearest possible: ');
   // "running since ..." and "held by ..." begin with the state already.
   const state = why.state === 'ended' ? '' : sentence.startsWith(why.state) ? 'is ' : `is ${why.state}; `;
   for (const line of wrap(`${why.job} ${state}${sentence}`, width)) cli.line(line);
@@ -70,11 +70,6 @@ const rightWords: Readonly<Record<Right, string>> = {
 function item(cli: Cli, text: string): void {
   const width = (cli.width ?? Number.POSITIVE_INFINITY) - 4;
   for (const [i, line] of wrap(clean(text), width).entries()) cli.line(`${i === 0 ? '  - ' : '    '}${line}`);
-}
-
-/** The server writes RFC 3339, which is for programs. */
-function localTimes(cli: Cli, text: string): string {
-  return text.replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => localTime(at, cli.nowMs));
 }
 
 /** A bar a cause: which one to remove first is seen at once. */

@@ -44,6 +44,11 @@ export function localTime(at: string | null, nowMs: number): string {
   return day(time) === day(new Date(nowMs)) ? `${clock}:${two(time.getSeconds())}` : `${day(time)} ${clock}`;
 }
 
+/** The server's sentences have RFC 3339, which is for programs. */
+export function localTimes(text: string, nowMs: number): string {
+  return text.replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (at) => localTime(at, nowMs));
+}
+
 /** From one time to another, or, coarser, to now while it goes on. */
 export function elapsed(from: string | null, to: string | null, nowMs: number): string {
   if (from === null) return '-';
