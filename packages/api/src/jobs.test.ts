@@ -1,4 +1,5 @@
 import { type JobId, onlyVerdict, type RunId } from '@muster/model';
+import { aPlan, aUnit, joinNode, lead, placement } from '@muster/store/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { aJob, openWorld, type World } from './testing/world.ts';
 import { whySchema } from './view-schemas.ts';
@@ -132,6 +133,21 @@ test('a planned start is in lists, in the job and in its reason, with what it re
   expect(whySchema.parse(why)).toEqual(why);
   world.control.plannedStarts = [];
   world.control.verdict = null;
+  await act(id, 'cancel');
+});
+
+test('a job has the devices of the alternative it runs on, and those of the first while it waits', async () => {
+  const accelerators = [
+    { kind: 'gpu', count: 2 },
+    { kind: 'gpu', count: 4 },
+  ];
+  const id = (await submit({ resources: { accelerators } })) as JobId;
+  const listed = async () => (await world.ask('GET', '/v1/jobs?limit=1', { token })).json().items[0];
+  expect(await listed()).toMatchObject({ id, state: 'queued', tasks: 1, devices: 2 });
+  const epoch = await lead(world.store);
+  const { node } = await joinNode(world.store);
+  await world.store.commitPlan(epoch, aPlan([aUnit(id, [placement(node, { devices: [0, 1, 2, 3] })])]));
+  expect(await listed()).toMatchObject({ id, state: 'starting', tasks: 1, devices: 4 });
   await act(id, 'cancel');
 });
 

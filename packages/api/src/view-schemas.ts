@@ -82,7 +82,9 @@ const jobShape: Record<keyof JobView, z.ZodType> = {
   state: z.enum(['queued', 'held', 'starting', 'running', 'stopping', 'ended']),
   attempt: whole.meta({ description: 'attempts begun so far, or the one about to begin' }),
   tasks: whole,
-  devices: whole,
+  devices: z.number().meta({
+    description: 'those its run has; without one, those of the first alternative it asks for',
+  }),
   labels: textMap,
   submittedBy: text,
   submittedAt: time,

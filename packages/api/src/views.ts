@@ -39,10 +39,7 @@ export function jobView(row: JobRow, plannedMs: number | null = null): JobView {
     state: state.state,
     attempt: isArray(state) ? 1 : state.attempt,
     tasks: spec.groups.reduce((sum, { demand }) => sum + demand.tasks, 0),
-    devices: spec.groups.reduce(
-      (sum, { demand }) => sum + (demand.tasks * (demand.accelerators[0]?.milli ?? 0)) / 1000,
-      0,
-    ),
+    devices: (row.deviceMilli ?? askedMilli(spec)) / 1000,
     labels: spec.labels,
     submittedBy: row.submittedBy,
     submittedAt: time(row.submittedMs),
@@ -59,6 +56,11 @@ export function jobView(row: JobRow, plannedMs: number | null = null): JobView {
     index: parseMemberId(row.id)?.index ?? null,
     version: row.version,
   };
+}
+
+/** Of the first alternative, which is the one it asks for by preference. */
+function askedMilli({ groups }: JobSpec): number {
+  return groups.reduce((sum, { demand }) => sum + demand.tasks * (demand.accelerators[0]?.milli ?? 0), 0);
 }
 
 function arrayView(state: ArrayState, { count, parallel }: ArraySize): ArrayView {

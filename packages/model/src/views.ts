@@ -28,6 +28,7 @@ export interface JobView {
   /** Attempts begun so far, or the one about to begin. */
   readonly attempt: number;
   readonly tasks: number;
+  /** Those its run has; without one, those of the first alternative it asks for. */
   readonly devices: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly submittedBy: string;

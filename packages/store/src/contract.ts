@@ -445,6 +445,8 @@ export interface JobRow {
   readonly verdict: Verdict | null;
   /** Since when nobody hears from its run. */
   readonly unheardSinceMs: number | null;
+  /** The devices of its present run together, in thousandths; null without a run. They follow from the alternative it took. */
+  readonly deviceMilli: number | null;
 }
 
 export interface RunRow {

@@ -31,6 +31,9 @@ function columnsOf(database: MemoryDatabase, row: StoredJob): JobColumns {
     backsOff: state.state === 'queued' && 'notBeforeMs' in state && state.notBeforeMs > database.nowMs(),
     arrayState: row.memberOf ? (tables.jobs.get(row.memberOf)?.state as ArrayState) : null,
     unheardSinceMs: run?.state.state === 'unknown' ? run.state.sinceMs : null,
+    deviceMilli: run
+      ? run.tasks.reduce((sum, task) => sum + task.devices.length * task.deviceMilli, 0)
+      : null,
   };
 }
 

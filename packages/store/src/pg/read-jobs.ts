@@ -20,7 +20,8 @@ SELECT job.id, coalesce(job.spec, a.spec) AS spec, job.state, job.version, job.s
     THEN entry.verdict END AS verdict,
   job.state_name = 'queued' AND (job.state -> 'notBeforeMs')::bigint > now_ms() AS "backsOff",
   a.state AS "arrayState",
-  (SELECT (run.state -> 'sinceMs')::bigint FROM run WHERE run.id = job.state ->> 'run' AND run.state_name = 'unknown') AS "unheardSinceMs"
+  (SELECT (run.state -> 'sinceMs')::bigint FROM run WHERE run.id = job.state ->> 'run' AND run.state_name = 'unknown') AS "unheardSinceMs",
+  (SELECT sum(cardinality(task.devices) * task.device_milli) FROM task WHERE task.run = job.state ->> 'run') AS "deviceMilli"
 FROM job LEFT JOIN entry ON entry.hash = job.entry LEFT JOIN job a ON a.id = job.member_of`;
 
 const one = { name: 'job', text: `${jobColumns} WHERE job.id = $1` };

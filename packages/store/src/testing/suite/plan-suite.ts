@@ -25,6 +25,7 @@ export function planSuite(harness: Harness): void {
     const epoch = await lead(store);
     const [one, two] = [await joinNode(store), await joinNode(store)];
     const job = await submitted(store, aSubmit({ spec: aSpec({ tasks: 3, gpus: 1 }) }));
+    expect((await store.job(job))?.deviceMilli).toBeNull();
     const unit = aUnit(job, [
       placement(one.node, { devices: [0] }),
       placement(one.node, { devices: [1] }),
@@ -33,6 +34,7 @@ export function planSuite(harness: Harness): void {
     const answer = await store.commitPlan(epoch, aPlan([unit]));
     expect(answer).toMatchObject({ outcome: 'committed', value: { applied: [unit.run], dropped: [] } });
     expect((await store.job(job))?.state).toMatchObject({ state: 'starting', run: unit.run, attempt: 1 });
+    expect((await store.job(job))?.deviceMilli).toBe(3000);
     const [run] = await store.runs(job);
     expect(run).toMatchObject({ id: unit.run, attempt: 1, epoch, port: 20_000, state: { state: 'planned' } });
     expect(run?.tasks.map((task) => task.placement)).toEqual(unit.tasks);
