@@ -1,4 +1,5 @@
 // muster policy: what is in force, how it came about, and putting another one in force. `apply` first asks what it would do.
+import { MusterError } from '@muster/client';
 import { type PolicyView, policyDocument, type WhatIfView } from '@muster/model';
 import { Command } from 'commander';
 import { stringify } from 'yaml';
@@ -66,13 +67,22 @@ function diffCommand(cli: Cli): Command {
     .requiredOption('-f, --file <file>', 'YAML or JSON; "-" is stdin')
     .action(
       cli.act(async ({ file }: { file: string }) => {
-        const { now, lines } = await changes(cli, file);
+        const { now, wanted, lines } = await changes(cli, file);
+        if (lines.length > 0) await checkNames(cli, wanted);
         cli.show({ version: now.version, differences: lines }, () => {
           if (lines.length === 0) cli.line(`the same as version ${now.version}`);
           for (const line of lines) cli.line(line);
         });
       }),
     );
+}
+
+/** What "apply" would refuse is refused here; whoever may not ask what a policy would do has the differences alone. */
+async function checkNames(cli: Cli, { document, located }: PolicyFile): Promise<void> {
+  const asked = cli.client().whatIf({ policy: document.value });
+  await located(asked).catch((error) => {
+    if (!(error instanceof MusterError) || error.code !== 'forbidden') throw error;
+  });
 }
 
 function applyCommand(cli: Cli): Command {

@@ -39,11 +39,22 @@ test('what only the server knows is told at its line too', async () => {
   const stdin = 'quotas:\n  - project: research\n  - project: x\n';
   for (const args of [
     ['policy', 'apply', '-f', '-'],
+    ['policy', 'diff', '-f', '-'],
     ['whatif', 'policy', '-f', '-'],
   ])
     expect((await bench.user.run(args, { stdin })).stderr).toBe(
       'muster: stdin:3:14: /quotas/1/project: there is no project "x"\n',
     );
+});
+
+test('whoever may not ask what a policy would do is told the differences, and an outage is told to all', async () => {
+  bench.logIn();
+  bench.server.on('GET /v1/policy', { json: now });
+  bench.server.on('POST /v1/whatif', problem('forbidden', 403, 'only an admin of everything may ask'));
+  const diff = () => bench.user.run(['policy', 'diff', '-f', '-'], { stdin: 'defaultTier: spot\n' });
+  expect(await diff()).toEqual({ code: 0, stdout: expect.stringContaining('spot'), stderr: '' });
+  bench.server.on('POST /v1/whatif', problem('internal', 500, 'something broke'));
+  expect(await diff()).toMatchObject({ code: 1, stdout: '' });
 });
 
 test.each([
