@@ -92,6 +92,14 @@ describe('the policy', () => {
     const ledger = (await get('/v1/quota', tenant)).json();
     expect(ledger.projects.map(({ project }: { project: string }) => project)).toEqual(['a/b']);
   });
+
+  test('tells a tenant which resources anybody is guaranteed, and not whom', async () => {
+    const keys = async () => (await get('/v1/quota', tenant)).json().guaranteedKeys;
+    await put({ quotas: [{ project: 'c', ceiling: { gpu: 8 }, guaranteed: { cpu: 0 } }] }, await etagNow());
+    expect(await keys()).toEqual([]);
+    await put({ quotas: [{ project: 'c', guaranteed: { gpu: 8 } }] }, await etagNow());
+    expect(await keys()).toEqual(['gpu']);
+  });
 });
 
 test('usage is of the period asked for, and only of what one sees', async () => {

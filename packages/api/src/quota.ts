@@ -39,14 +39,16 @@ async function scopeOf(api: Api, caller: Caller, project: string | undefined): P
 export const otherProject = 'another project';
 
 function viewOf({ nowMs, ...ledger }: Ledger, scope: string | null): LedgerView {
+  const guaranteedKeys = keysGuaranteed(ledger);
   const at = time(nowMs);
-  if (scope === null) return { ...ledger, at };
+  if (scope === null) return { ...ledger, at, guaranteedKeys };
   const seen = (path: string | null): boolean =>
     path !== null && (path === scope || path.startsWith(`${scope}/`));
   const named = (path: string | null): string | null => (path === null || seen(path) ? path : otherProject);
   return {
     ...ledger,
     at,
+    guaranteedKeys,
     projects: ledger.projects.filter(({ project }) => seen(project)),
     lines: ledger.lines.filter(({ project }) => seen(project)),
     loans: ledger.loans
@@ -54,6 +56,11 @@ function viewOf({ nowMs, ...ledger }: Ledger, scope: string | null): LedgerView 
       .map((loan) => ({ ...loan, from: named(loan.from), to: named(loan.to) ?? otherProject })),
     users: ledger.users.filter(({ project }) => seen(project)),
   };
+}
+
+function keysGuaranteed({ lines }: Pick<Ledger, 'lines'>): string[] {
+  const some = lines.filter(({ guaranteed, written }) => (guaranteed ?? 0) > 0 || (written ?? 0) > 0);
+  return [...new Set(some.map(({ key }) => key))].sort();
 }
 
 const getQuota = route({

@@ -311,6 +311,9 @@ export const ledgerSchema = view<LedgerView>('Ledger', {
   sequence: whole,
   at: time,
   policyVersion: whole,
+  guaranteedKeys: z
+    .array(text)
+    .meta({ description: 'resources of which some project is guaranteed any; nothing else is borrowed' }),
   healthy: z.record(text, amount).meta({ description: 'over nodes that are ready and not draining' }),
   projects: z.array(z.object({ project: text, weightMilli: whole, share: whole, waiting: whole })),
   lines: z.array(

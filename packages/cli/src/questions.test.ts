@@ -1,4 +1,4 @@
-import type { JobId, ReplayView, RunId, ScoreRow, ScoreView, WhatIfView } from '@muster/model';
+import type { JobId, LedgerView, ReplayView, RunId, ScoreRow, ScoreView, WhatIfView } from '@muster/model';
 import { expect, test } from 'vitest';
 import { testBench } from './testing/bench.ts';
 import { jobId } from './testing/sample-views.ts';
@@ -242,4 +242,31 @@ test('a score is asked of a job or of a file', async () => {
   bench.logIn();
   const { code, stderr } = await bench.user.run(['score']);
   expect([code, stderr]).toEqual([2, 'muster: name a job, or give a file with -f; one of the two\n']);
+});
+
+test('a quota shows use as borrowed only where somebody is guaranteed any of it', async () => {
+  bench.logIn();
+  const line = { project: 'ours', written: null, guaranteed: null, ceiling: null, lent: 0, past: 0 };
+  const ledger: LedgerView = {
+    sequence: 3,
+    at: '2026-01-01T00:00:00.000Z',
+    policyVersion: 2,
+    guaranteedKeys: ['gpu'],
+    healthy: { cpu: 64_000, gpu: 8000 },
+    projects: [{ project: 'ours', weightMilli: 1000, share: 250_000, waiting: 0 }],
+    lines: [
+      { ...line, key: 'cpu', use: 16_000, borrowed: 16_000 },
+      { ...line, key: 'gpu', use: 2000, borrowed: 2000 },
+    ],
+    loans: [],
+    users: [],
+  };
+  bench.server.on('GET /v1/quota', { json: ledger });
+  const { stdout } = await bench.user.run(['quota']);
+  const cells = stdout.split('\n').map((text) => text.trim().split(/ {2,}/));
+  const at = cells[0]!.indexOf('BORROWED');
+  expect(cells.slice(1, 3).map((row) => [row[1], row[4], row[at]])).toEqual([
+    ['cpu', '16', '-'],
+    ['gpu', '2', '2'],
+  ]);
 });

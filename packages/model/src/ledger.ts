@@ -58,4 +58,6 @@ export interface Ledger {
 /** As the API tells it. */
 export interface LedgerView extends Omit<Ledger, 'nowMs'> {
   readonly at: string;
+  /** Keys of which some project is guaranteed any, seen or not. Use of any other key is above no one's guarantee. */
+  readonly guaranteedKeys: readonly string[];
 }

@@ -18,7 +18,7 @@ export function quotaCommand(cli: Cli): Command {
     );
 }
 
-function render(cli: Cli, { lines, loans, projects }: LedgerView): void {
+function render(cli: Cli, { lines, loans, projects, guaranteedKeys }: LedgerView): void {
   if (lines.length === 0) {
     cli.line('No quota is set and nothing is in use.');
     return;
@@ -39,7 +39,8 @@ function render(cli: Cli, { lines, loans, projects }: LedgerView): void {
       column('GUARANTEED', 90, (line) => line.guaranteed),
       column('CEILING', 60, (line) => line.ceiling),
       column('IN USE', 95, (line) => line.use),
-      column('BORROWED', 80, (line) => line.borrowed),
+      // What nobody is guaranteed cannot be asked back.
+      column('BORROWED', 80, (line) => (guaranteedKeys.includes(line.key) ? line.borrowed : null)),
       column('LENT', 70, (line) => line.lent),
       column('PAST', 30, (line) => line.past),
       {
