@@ -31,12 +31,13 @@ export async function runSeeds(
 function ask(worker: Worker, task: SeedTask): Promise<SeedResult> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void): void => {
-      worker.removeAllListeners();
+      worker.off('message', onMessage).off('error', onError).off('exit', onExit);
       act();
     };
-    worker.once('message', (result: SeedResult) => settle(() => resolve(result)));
-    worker.once('error', (error) => settle(() => reject(error)));
-    worker.once('exit', (code) => settle(() => reject(new Error(`a thread ended with ${code}`))));
+    const onMessage = (result: SeedResult): void => settle(() => resolve(result));
+    const onError = (error: Error): void => settle(() => reject(error));
+    const onExit = (code: number): void => settle(() => reject(new Error(`a thread ended with ${code}`)));
+    worker.once('message', onMessage).once('error', onError).once('exit', onExit);
     worker.postMessage(task);
   });
 }
