@@ -25,7 +25,7 @@ import {
   type WhatIfMove,
   type WhatIfPreemption,
   type WhatIfStart,
-  type WhatIfStop,
+  type WhatIfStopView,
   type WhatIfVerdictView,
   type WhatIfView,
 } from '@muster/model';
@@ -217,7 +217,18 @@ export const whatIfSchema = view<WhatIfView>('WhatIf', {
   starts: list(start),
   startsNot: list(start),
   moves: list(fields<Item<WhatIfMove>>({ ...ofJob, from: nodeNames, to: nodeNames })),
-  stops: list(fields<Item<WhatIfStop>>({ ...ofJob, ...lost, run: text, requeued: z.boolean() })),
+  stops: list(
+    fields<Item<WhatIfStopView>>({
+      ...ofJob,
+      ...lost,
+      run: text,
+      requeued: z.boolean(),
+      after: verdictSchema
+        .nullable()
+        .meta({ description: 'why its job waits in the end; null when it ends or starts again' }),
+      afterText: text.nullable(),
+    }),
+  ),
   preempts: list(preemption),
   spares: list(preemption),
   verdicts: list(

@@ -76,6 +76,7 @@ test('the loss of a node stops what runs there, and its job waits again', async 
   await world.store.commitPlan(epoch, aPlan([aUnit(job, [placement(node)])]));
   const lost = await ask(admin, { lose: [node] });
   expect(lost.stops.items).toMatchObject([{ job, name: 'running', requeued: true }]);
+  expect(lost.stops.items[0]?.afterText).toContain('no nodes');
 });
 
 test('a policy and a quota are asked about as they are written, with their mistakes told', async () => {

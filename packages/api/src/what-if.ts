@@ -207,6 +207,11 @@ async function viewOf(
     beforeText: before && waitingText(before),
     afterText: after && waitingText(after),
   }));
+  const stops = answer.stops.map(({ after, ...stop }) => ({
+    ...stop,
+    after: after && verdictView(after),
+    afterText: after && waitingText(after),
+  }));
   const { sequence, cycles, settled, cost } = answer;
   return {
     sequence,
@@ -217,7 +222,7 @@ async function viewOf(
     starts: await shown(answer.starts),
     startsNot: await shown(answer.startsNot),
     moves: await shown(answer.moves),
-    stops: await shown(answer.stops),
+    stops: await shown(stops),
     preempts: await preemptions(answer.preempts),
     spares: await preemptions(answer.spares),
     verdicts: await shown(verdicts),

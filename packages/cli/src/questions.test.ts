@@ -46,6 +46,8 @@ test('a what-if tells who is stopped, preempted, started and kept waiting, and c
           job: one!,
           run: 'run_1' as RunId,
           requeued: true,
+          after: null,
+          afterText: 'waits: until 2020-06-15T14:03:09.000Z after 1 failure',
           lostMs: 5_400_000,
           lostMicro: 12_000_000,
         },
@@ -99,6 +101,7 @@ test('a what-if tells who is stopped, preempted, started and kept waiting, and c
   for (const text of [
     '1 job is stopped by it',
     'waits again',
+    `train (job_1)\n      waits: until ${localTime('2020-06-15T14:03:09.000Z', Date.now())} after 1 failure\n`,
     '1h30m     12',
     'lost work worth 12.133',
     '4 an hour less for what runs',
@@ -115,6 +118,23 @@ test('a what-if tells who is stopped, preempted, started and kept waiting, and c
     expect(stdout).toContain(text);
   const json = await bench.user.run(['whatif', 'lose-cluster', 'west', '-o', 'json']);
   expect(JSON.parse(json.stdout)).toEqual(answer);
+});
+
+test('a what-if tells the reason of a stopped job once', async () => {
+  bench.logIn();
+  const after = { after: null, afterText: 'waits: a reason' };
+  const stopped = { ...ours, job: one!, run: 'run_1' as RunId, requeued: true, lostMs: 0, lostMicro: 0 };
+  const verdict = { ...ours, job: one!, jobs: 1, before: null, beforeText: null, ...after };
+  bench.server.on('POST /v1/whatif', {
+    json: {
+      ...nothing,
+      stops: { count: 1, items: [{ ...stopped, ...after }] },
+      verdicts: { count: 1, items: [verdict] },
+    },
+  });
+  const { stdout } = await bench.user.run(['whatif', 'lose-node', 'n1']);
+  expect(stdout.split('a reason')).toHaveLength(2);
+  expect(stdout).not.toContain('Reasons to wait');
 });
 
 const report: ReplayView = {

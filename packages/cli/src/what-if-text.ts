@@ -5,7 +5,7 @@ import type {
   WhatIfMove,
   WhatIfPreemption,
   WhatIfStart,
-  WhatIfStop,
+  WhatIfStopView,
   WhatIfView,
 } from '@muster/model';
 import type { Cli } from './cli.ts';
@@ -20,6 +20,7 @@ export function whatIfLines(cli: Cli, answer: WhatIfView): string[] {
   const before = cli.paint('dim', `At event ${answer.sequence}, with this change:`);
   const sections = [
     section(cli, answer.stops, ['job is stopped by it', 'jobs are stopped by it'], stopColumns),
+    waitsAgain(cli, answer),
     section(cli, answer.preempts, ['job is preempted', 'jobs are preempted'], preemptColumns),
     section(
       cli,
@@ -101,8 +102,8 @@ const moveColumns: readonly Column<WhatIfMove & Named>[] = [
   { title: 'FROM', cell: ({ from }) => some(from), importance: 5, least: 8 },
   { title: 'TO', cell: ({ to }) => some(to), importance: 7, least: 8 },
 ];
-const stopColumns: readonly Column<WhatIfStop & Named>[] = [
-  ...lostColumns<WhatIfStop & Named>(),
+const stopColumns: readonly Column<WhatIfStopView & Named>[] = [
+  ...lostColumns<WhatIfStopView & Named>(),
   { title: 'THEN', cell: ({ requeued }) => (requeued ? 'waits again' : 'ends'), importance: 7 },
 ];
 const preemptColumns: readonly Column<WhatIfPreemption & Named>[] = [
@@ -115,18 +116,34 @@ function some(names: readonly string[]): string {
   return names.length > 4 ? `${names.slice(0, 4).join(', ')} and ${names.length - 4} more` : names.join(', ');
 }
 
-function reasons(cli: Cli, { verdicts }: WhatIfView): string[] {
-  if (verdicts.count === 0) return [];
+/** Why those that are stopped do not start elsewhere; each reason once. */
+function waitsAgain(cli: Cli, { stops }: WhatIfView): string[] {
+  const waiting = stops.items.filter(({ afterText }) => afterText !== null);
+  return [...Map.groupBy(waiting, ({ afterText }) => afterText)].flatMap(([text, jobs]) => [
+    `  ${some(jobs.map(({ name, job }) => `${clean(name)} (${job})`))}`,
+    ...reasonLines(cli, text ?? ''),
+  ]);
+}
+
+/** Indented, with times as the reader's clock has them. */
+function reasonLines(cli: Cli, text: string): string[] {
   const width = (cli.width ?? Number.POSITIVE_INFINITY) - 6;
+  return wrap(localTimes(clean(text), cli.nowMs), width).map((line) => `    ${line}`);
+}
+
+/** Of the others; a job that is stopped has its reason beside it. */
+function reasons(cli: Cli, { verdicts, stops }: WhatIfView): string[] {
+  const told = new Set(stops.items.filter(({ afterText }) => afterText !== null).map(({ job }) => job));
+  const untold = verdicts.items.filter(({ job, jobs }) => jobs > 1 || !told.has(job));
+  const hidden = verdicts.count - verdicts.items.length;
+  if (untold.length + hidden === 0) return [];
   const lines = ['', cli.paint('bold', 'Reasons to wait that change')];
-  for (const { name, job, project, jobs, beforeText, afterText } of verdicts.items) {
+  for (const { name, job, project, jobs, beforeText, afterText } of untold) {
     const also = jobs > 1 ? ` and ${jobs - 1} like it` : '';
     lines.push(`  ${clean(name)}${also} (${job}, project ${clean(project)})`);
-    const texts = [`was: ${beforeText ?? 'not waiting'}`, `now: ${afterText ?? 'not looked at yet'}`];
-    for (const text of texts)
-      for (const line of wrap(localTimes(clean(text), cli.nowMs), width)) lines.push(`    ${line}`);
+    lines.push(...reasonLines(cli, `was: ${beforeText ?? 'not waiting'}`));
+    lines.push(...reasonLines(cli, `now: ${afterText ?? 'not looked at yet'}`));
   }
-  const hidden = verdicts.count - verdicts.items.length;
   if (hidden > 0) lines.push(`  ${hidden} more, not shown`);
   return lines;
 }

@@ -130,12 +130,40 @@ describe('what if', { timeout }, () => {
     expect(answer.stops).toMatchObject([
       { job: jobId(1), requeued: true, lostMs: hour, lostMicro: 2_160_000 },
     ]);
+    expect(codeOf(answer.stops[0]!.after)).toBe('no-node-fits');
     expect(answer.cost).toEqual({ lostMicro: 2_160_000, sparedMicro: 0, hourMicro: -2_000_000 });
     expect(answer.starts).toEqual([]);
     expect(answer.verdicts.map(({ job: id, before, after }) => [id, codeOf(before), codeOf(after)])).toEqual([
       [jobId(1), 'placed', 'no-node-fits'],
       [jobId(2), 'no-room', 'no-node-fits'],
     ]);
+  });
+
+  test.each([
+    ['in its backoff says until when', hour, 'not-before'],
+    ['in a line that waited already for the same reason says it too', 0, 'no-room'],
+  ])('a job that is stopped and waits %s', (_, delayMs, code) => {
+    const world = new World(loadEngine, node('a'), node('b'));
+    for (let n = 1; n <= 3; n++) world.submit(job(n, oneTask(8)));
+    quiet(world);
+    const { answer } = askAndDo(world, () => {
+      world.requeue([...world.runs.keys()][0]!, delayMs);
+      world.setNode(nodeId('a'), 'lost');
+    })!;
+    expect(answer.verdicts).toEqual([]);
+    expect(answer.stops.map(({ job: id, after }) => [id, codeOf(after)])).toEqual([[jobId(1), code]]);
+  });
+
+  test('a job that is stopped and starts elsewhere has no reason to wait', () => {
+    const world = new World(loadEngine, node('a'), node('b'));
+    world.submit(job(1, oneTask(8)));
+    quiet(world);
+    const { answer } = askAndDo(world, () => {
+      world.requeue([...world.runs.keys()][0]!);
+      world.setNode(nodeId('a'), 'lost');
+    })!;
+    expect(answer.stops).toMatchObject([{ job: jobId(1), requeued: true, after: null }]);
+    expect(answer.starts).toMatchObject([{ job: jobId(1), nodes: ['b'] }]);
   });
 
   /** Four spot jobs of two devices on one node, two hours old; the third saved its work half an hour ago. */

@@ -22,7 +22,7 @@ import {
 } from '@muster/model';
 import { apply } from './apply.ts';
 import { damage } from './damage.ts';
-import { plannedStarts } from './explain.ts';
+import { plannedStarts, toldOf, verdictOf } from './explain.ts';
 import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
 import { placeHourMicro } from './place-price.ts';
@@ -40,7 +40,7 @@ export function whatIf(
   const withIt = new Future(copyState(state), nowMs);
   for (const body of changes) withIt.tell(body);
   withIt.settle(cyclesMax);
-  const stops = stopsOf(state, changes, nowMs);
+  const stops = stopsOf(state, changes, withIt);
   const preempts = missing(withIt.preempted, without.preempted);
   const spares = missing(without.preempted, withIt.preempted);
   return {
@@ -107,6 +107,13 @@ class Future {
     );
     const planned = this.#planned.get(job);
     return planned ? { ...verdict, planned } : verdict;
+  }
+
+  /** Of a job that waits in the end, in line or not; null of one that runs. */
+  reasonToWait(job: JobId): Verdict | null {
+    // What its line was told is at hand; to look again for each of many jobs would take long.
+    const verdict = toldOf(this.state, job) ?? verdictOf(this.state, job, this.nowMs);
+    return verdict?.kind === 'placed' ? null : this.withStart(job, verdict);
   }
 
   /** The entries that wait in line; a job in its backoff is in none. */
@@ -210,15 +217,16 @@ function startsOf(without: Future, withIt: Future): Pick<WhatIf, 'starts' | 'sta
   return { starts: starts.sort(byJob), startsNot: startsNot.sort(byJob), moves: moves.sort(byJob) };
 }
 
-function stopsOf(state: State, changes: readonly EventBody[], nowMs: number): WhatIfStop[] {
+function stopsOf(state: State, changes: readonly EventBody[], withIt: Future): WhatIfStop[] {
   const requeued = new Set<JobId>();
   for (const body of changes) if (body.kind === 'job.requeued') requeued.add(body.job);
   const stops: WhatIfStop[] = [];
   for (const body of changes) {
     if (body.kind !== 'run.ended') continue;
     const { job, run } = body;
-    const lost = lostBy(state, run, nowMs);
-    stops.push({ job, project: projectOf(state, job), run, requeued: requeued.has(job), ...lost });
+    const lost = lostBy(state, run, withIt.nowMs);
+    const after = requeued.has(job) ? withIt.reasonToWait(job) : null;
+    stops.push({ job, project: projectOf(state, job), run, requeued: requeued.has(job), after, ...lost });
   }
   return stops.sort(byJob);
 }

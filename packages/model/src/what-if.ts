@@ -76,6 +76,14 @@ export interface WhatIfMove extends OfJob {
 export interface WhatIfStop extends OfJob, LostWork {
   readonly run: RunId;
   readonly requeued: boolean;
+  /** Why its job waits in the end; null when it ends or starts again. */
+  readonly after: Verdict | null;
+}
+
+/** As the API tells it, with the reason in words beside it. */
+export interface WhatIfStopView extends Omit<WhatIfStop, 'after'> {
+  readonly after: VerdictView | null;
+  readonly afterText: string | null;
 }
 
 export interface WhatIfPreemption extends OfJob, LostWork {
@@ -113,7 +121,7 @@ export interface WhatIfView extends Pick<WhatIf, 'sequence' | 'cycles' | 'settle
   readonly starts: WhatIfList<WhatIfStart>;
   readonly startsNot: WhatIfList<WhatIfStart>;
   readonly moves: WhatIfList<WhatIfMove>;
-  readonly stops: WhatIfList<WhatIfStop>;
+  readonly stops: WhatIfList<WhatIfStopView>;
   readonly preempts: WhatIfList<WhatIfPreemption>;
   readonly spares: WhatIfList<WhatIfPreemption>;
   /** Counts queue entries. */
