@@ -16,6 +16,8 @@ export function propertyLine({ name, file, passed, tried }: Property): string {
   const { cases, seed, path } = tried;
   const seen = `${file}: ${name}`;
   if (passed) return `held    ${String(cases).padStart(6)} cases  ${seen}`;
+  // One that took too long has no case to try again.
+  if (path === null) return `FAILED  after ${cases} cases  ${seen}`;
   return `FAILED  at case ${cases}  ${seen}\n        MUSTER_CASES=1 MUSTER_SEED=${seed} MUSTER_PATH=${path}`;
 }
 

@@ -1,7 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ForkMap } from './fork-map.ts';
-import { cases } from './testing/cases.ts';
+import { cases, timeoutOf } from './testing/cases.ts';
+
+const tried = cases(200);
 
 type Change = { readonly on: number; readonly key: number; readonly do: 'set' | 'delete' | 'fork' };
 
@@ -14,7 +16,7 @@ const arbitraryChanges = fc.array(
   { maxLength: 400, size: 'max' },
 );
 
-test('a map and its forks behave as plain maps and their copies', () => {
+test('a map and its forks behave as plain maps and their copies', { timeout: timeoutOf(tried) }, () => {
   fc.assert(
     fc.property(arbitraryChanges, (changes) => {
       const maps = [new ForkMap<number, number>()];
@@ -42,6 +44,6 @@ test('a map and its forks behave as plain maps and their copies', () => {
         for (let key = 0; key <= 40; key++) expect(map.has(key)).toBe(plain[i]!.has(key));
       }
     }),
-    cases(200),
+    tried,
   );
 });

@@ -5,9 +5,11 @@ import { loadEngine } from './load.ts';
 import { encodeRows, RowsReader } from './snapshot.ts';
 import { arbitrarySteps } from './testing/arbitrary.ts';
 import { job, node, oneTask } from './testing/builders.ts';
-import { cases } from './testing/cases.ts';
+import { cases, timeoutOf } from './testing/cases.ts';
 import { play } from './testing/play.ts';
 import { World } from './testing/world.ts';
+
+const tried = cases(100);
 
 function decoded(pieces: Iterable<string>): EngineRows {
   const reader = new RowsReader();
@@ -15,7 +17,7 @@ function decoded(pieces: Iterable<string>): EngineRows {
   return reader.rows();
 }
 
-test('an engine loaded from a snapshot is the engine it was taken of', () => {
+test('an engine loaded from a snapshot is the engine it was taken of', { timeout: timeoutOf(tried) }, () => {
   fc.assert(
     fc.property(arbitrarySteps, (steps) => {
       const world = play(steps);
@@ -25,7 +27,7 @@ test('an engine loaded from a snapshot is the engine it was taken of', () => {
         expect(loadEngine(again).stateHash()).toBe(world.engine.stateHash());
       }
     }),
-    cases(100),
+    tried,
   );
 });
 
