@@ -9,17 +9,8 @@ import {
   type RunId,
   submittedJob,
 } from '@muster/model';
-import type { ArrayRecord, JobRecord, RunRecord, TaskRecord } from '@muster/store/rules';
+import type { ArrayRecord, JobRecord, Loaded, Locked, RunRecord, TaskRecord } from '@muster/store/rules';
 import { byId, type StoredJob, type StoredNode, type StoredRun, type Tables } from './tables.ts';
-
-export interface Locked {
-  readonly jobs: Map<JobId, JobRecord>;
-  readonly arrays: ReadonlyMap<JobId, ArrayRecord>;
-}
-
-export interface Loaded extends Locked {
-  readonly runs: ReadonlyMap<RunId, RunRecord>;
-}
 
 /** The jobs, and the arrays of those that are members. */
 export function loadJobs(tables: Tables, ids: Iterable<JobId>): Locked {

@@ -1,25 +1,15 @@
 // Nodes, leases and counts as people and the expire loop see them.
-import { type Inventory, type NodeId, strikesNow } from '@muster/model';
+import { type NodeId, strikesNow } from '@muster/model';
 import type { Counts, Freeze, Lease, NodeQuery, NodeRow } from '@muster/store';
+import { noInventory } from '@muster/store/rules';
 import type { MemoryDatabase } from './database.ts';
 import { named } from './node-admin.ts';
 import { byId, isNodeState, type StoredNode } from './tables.ts';
 
-/** A node that has enrolled and never spoken has nothing yet. */
-const nothing: Inventory = {
-  cpuMilli: 0,
-  memoryMib: 0,
-  devices: [],
-  labels: {},
-  capabilities: [],
-  address: '',
-  ports: { first: 1, count: 0 },
-};
-
 function nodeRow(database: MemoryDatabase, row: StoredNode): NodeRow {
   const { id, name, cluster, pool, generation, state, drain, trustMilli } = row;
   const { cpuMilliUsed, memoryMibUsed, renewedMs, agentVersion, isolation } = row;
-  const inventory = row.inventory ?? nothing;
+  const inventory = row.inventory ?? noInventory;
   return {
     id,
     name,

@@ -15,16 +15,15 @@ import {
   type Uses,
 } from '@muster/model';
 import type { Reader } from '../database.ts';
-import type { ArrayRecord, JobRecord, JobTerms, RunRecord, TaskRecord } from '../rules/records.ts';
-
-export interface Locked {
-  readonly jobs: Map<JobId, JobRecord>;
-  readonly arrays: ReadonlyMap<JobId, ArrayRecord>;
-}
-
-export interface Loaded extends Locked {
-  readonly runs: ReadonlyMap<RunId, RunRecord>;
-}
+import type {
+  ArrayRecord,
+  JobRecord,
+  JobTerms,
+  Loaded,
+  Locked,
+  RunRecord,
+  TaskRecord,
+} from '../rules/records.ts';
 
 const jobColumns = `id, project, version, state, started_ms AS "startedMs", spec -> 'retry' AS retry, spec -> 'stop' AS stop,
   spec -> 'checkpoint' AS checkpoint, spec -> 'array' AS size, member_of AS "memberOf"`;

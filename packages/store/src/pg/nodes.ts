@@ -4,8 +4,8 @@
 import type { NodeId, RunId } from '@muster/model';
 import { type Reader, Redo, type Tx } from '../database.ts';
 import { type Leave, leaving, leftEvent } from '../rules/lease-rules.ts';
-import type { NodeRecord, RunRecord } from '../rules/records.ts';
-import { type Loaded, liveRuns, lockRuns } from './load.ts';
+import type { Loaded, NodeRecord, RunRecord } from '../rules/records.ts';
+import { liveRuns, lockRuns } from './load.ts';
 
 const lockText = {
   name: 'lock-nodes',

@@ -2,6 +2,7 @@
 import type { Inventory, JobState, NodeId, NodeState, RunId } from '@muster/model';
 import type { Counts, Freeze, Lease, NodeQuery, NodeRow } from '../contract.ts';
 import type { Database } from '../database.ts';
+import { noInventory } from '../rules/node-rules.ts';
 
 const columns = `
 SELECT n.id, n.name, n.cluster, n.pool, n.generation, n.state, n.drain, n.trust_milli AS "trustMilli", i.inventory,
@@ -21,22 +22,11 @@ ${columns} WHERE n.state_name <> 'removed' AND ($1::text IS NULL OR n.cluster = 
 ORDER BY n.name LIMIT $3`,
 };
 
-/** A node that has enrolled and never spoken has nothing yet. */
-const nothing: Inventory = {
-  cpuMilli: 0,
-  memoryMib: 0,
-  devices: [],
-  labels: {},
-  capabilities: [],
-  address: '',
-  ports: { first: 1, count: 0 },
-};
-
 type Row = Omit<NodeRow, 'inventory'> & { readonly inventory: Inventory | null };
 
 /** One number a device, zero where nothing was ever sold. */
 function nodeRow(row: Row): NodeRow {
-  const inventory = row.inventory ?? nothing;
+  const inventory = row.inventory ?? noInventory;
   const devicesUsed = inventory.devices.map((_, i) => row.devicesUsed[i] ?? 0);
   return { ...row, inventory, devicesUsed };
 }

@@ -163,3 +163,14 @@ export function observeItem(
   else endTask(changes, run, task, item.exit);
   return true;
 }
+
+/** A node that has enrolled and never spoken has nothing yet. */
+export const noInventory: Inventory = {
+  cpuMilli: 0,
+  memoryMib: 0,
+  devices: [],
+  labels: {},
+  capabilities: [],
+  address: '',
+  ports: { first: 1, count: 0 },
+};

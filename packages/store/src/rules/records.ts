@@ -149,3 +149,13 @@ export class Changes {
     this.events.push({ body, project: job?.project ?? null });
   }
 }
+
+/** Jobs, and the arrays of those that are members, under their locks. */
+export interface Locked {
+  readonly jobs: Map<JobId, JobRecord>;
+  readonly arrays: ReadonlyMap<JobId, ArrayRecord>;
+}
+
+export interface Loaded extends Locked {
+  readonly runs: ReadonlyMap<RunId, RunRecord>;
+}
