@@ -158,6 +158,21 @@ describe('easy', () => {
 });
 
 describe('other modes', () => {
+  test('a gang that finds its place only beside what is kept starts no sooner for being the only one that is new', () => {
+    const world = worldWith(easy);
+    world.join(node('a'));
+    world.join(node('b', { labels: { rack: 'r1' }, ports: { first: 30_000, count: 1 } }));
+    const onB = { constraints: [{ label: 'node', op: 'in', values: ['b'] }] } as const;
+    submit(world, demand(group([gpus(4)]), onB), 10 * minute);
+    cycle(world);
+    submit(world, demand(group([gpus(8)]), onB), minute);
+    cycle(world);
+    // Its turn is at the rack, which has room and no port; with the rest of b kept for the other there is no room to begin with.
+    submit(world, demand(group([gpus(1)]), { topology: { level: 'rack', mode: 'spread' } }), 20 * minute);
+    const { units } = world.rebuilt().decide(world.nowMs);
+    expect(world.decide().units).toEqual(units);
+  });
+
   test('strict: nobody passes a job that waits for room', () => {
     const world = worldWith({ mode: 'strict', depth: 1 }, 'a');
     submit(world, oneTask(4), 10 * minute);

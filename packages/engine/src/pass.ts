@@ -47,6 +47,8 @@ export interface Pass {
   /** By shape: jobs that run this long or longer find only room that is kept. */
   readonly keptFromMs: Map<Shape, number>;
   readonly reservations: Reservations;
+  /** The shape that is in line though nobody asked beforehand whether it fits. */
+  unasked: Shape | null;
 }
 
 /** The planned start that room is kept for; null where nobody may pass the job that waits, whenever it starts. */
@@ -116,6 +118,7 @@ export function walk(
     kept: new Map(),
     keptFromMs: new Map(),
     reservations: new Reservations(state, placed),
+    unasked: null,
   };
   const turns = new Turns(state.queue, members);
   let left = lineUp(state, pass, turns, all);
@@ -142,10 +145,11 @@ function lineUp(state: State, pass: Pass, turns: Turns, all: boolean): number {
   let shapes = 0;
   const open = all ? [...queue.shapes.all()].filter(isTriable) : [...queue.open];
   for (const shape of open) {
-    // A shape alone need not be asked beforehand: when it does not fit, nobody starts, and its first job will say so, unless
-    // that is not tried because nobody may pass another.
+    // A shape alone is asked only if need be (`isInDoubt`): when it does not fit, nobody starts, and its first job will say so,
+    // unless that is not tried because nobody may pass another.
     const asked = open.length > 1 || all || pass.reservations.strict;
-    if (asked && !fitsNow(fleets, shape)) {
+    if (!asked) pass.unasked = shape;
+    else if (!fitsNow(fleets, shape)) {
       const wants = unfit(pass, shape);
       for (const lane of wants) turns.enter(lane);
       if (wants.size > 0) shapes++;
@@ -214,7 +218,7 @@ export type Found = 'has' | 'aside' | 'out';
 type Outcome = 'next' | 'entry' | 'lane';
 
 function tryHead(state: State, pass: Pass, head: Head): Outcome {
-  const { queue, jobs, fleets } = state;
+  const { queue, fleets } = state;
   const { reservations } = pass;
   const { lane, shape, project, user } = head;
   const waits = isBlocked(queue, shape);
@@ -222,6 +226,11 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
     if (!waits && !pass.failed.has(shape))
       for (const entry of queue.waitingIn(lane)) pass.kept.set(entry, { startMs: null });
     return 'lane';
+  }
+  if (isInDoubt(state, pass, head)) {
+    pass.unasked = null;
+    reservations.unshade();
+    if (!fitsNow(fleets, shape)) unfit(pass, shape);
   }
   if (overAt(project, user, shape.ask) !== null) {
     const mayPreempt = !waits && hasVictims(pass, head);
@@ -231,19 +240,14 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
     return 'lane';
   }
   if (!waits && !pass.failed.has(shape)) {
-    const untouched = pass.placed.length === 0 && pass.preemptions.claims.length === 0;
-    // What nodes a job avoids does not say whether it is in line: a shape alone was not asked about beforehand.
-    const asked = untouched && jobs.avoid(head.job).length > 0;
-    if (asked) reservations.unshade();
-    const fits = !asked || fitsNow(fleets, shape);
-    const tried = fits ? tryShape(state, pass, head) : 'failed';
+    const tried = tryShape(state, pass, head);
     if (tried === 'placed') return 'next';
     if (tried === 'over') return 'lane';
     if (tried === 'kept') {
       pass.kept.set(head.entry, reservations.keptFor(state.clockMs + head.durationMs));
       return plan(pass, head.job) ? 'next' : 'entry';
     }
-    if (untouched) unfit(pass, shape);
+    if (isUntouched(pass)) unfit(pass, shape);
     else pass.failed.add(shape);
   }
   const found = !waits && hasVictims(pass, head) ? preempt(state, pass, head) : 'out';
@@ -251,6 +255,23 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
   // It waits for room.
   const planned = reservations.open && plan(pass, head.job);
   return found === 'aside' || (planned && reservations.open) ? 'next' : 'lane';
+}
+
+function isUntouched({ placed, preemptions }: Pass): boolean {
+  return placed.length === 0 && preemptions.claims.length === 0;
+}
+
+/**
+ * Whether a shape that nobody asked about beforehand may find a place now though it did not fit as the walk began: around nodes
+ * that the job avoids, or beside a reservation, where less room makes it choose otherwise. Victims of one of its jobs could
+ * make room for others, so that it is asked before they are claimed.
+ */
+function isInDoubt({ jobs, fleets }: State, pass: Pass, head: Head): boolean {
+  const { shape } = head;
+  if (pass.unasked !== shape || !isUntouched(pass)) return false;
+  if (jobs.avoid(head.job).length > 0) return true;
+  if (!isGreedy(shape) && fleets.live.resources.list.length === 0) return false;
+  return pass.reservations.jobs.length > 0 || hasVictims(pass, head);
 }
 
 /** Whether there were victims for it as the walk began. */
