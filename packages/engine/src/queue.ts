@@ -385,16 +385,15 @@ export class Queue {
 
   /** What the policy makes of the entry; it has no job in line meanwhile. */
   #rate(entry: Entry): void {
-    const { tier: name, priority, durationMs, deadlineMs } = entry.facts;
+    const { tier: name, priority, deadlineMs } = entry.facts;
     const tier = tierNamed(this.#policy, name);
-    const lengthMs = durationMs ?? tier?.durationMs ?? 0;
+    entry.duration = durationOf(this.#policy, entry.facts);
     entry.rank = tier?.rank ?? unknownTierRank;
     entry.aheadMs = priority * this.#policy.ageing.pointMs;
     entry.latestStartMs =
-      deadlineMs === null ? never : deadlineMs - lengthMs - this.#policy.deadline.marginMs;
+      deadlineMs === null ? never : deadlineMs - entry.duration.ms - this.#policy.deadline.marginMs;
     entry.urgent = false;
     entry.starvesAfterMs = tier?.starvesAfterMs ?? never;
-    entry.duration = durationOf(this.#policy, entry.facts);
     entry.line = this.lines.of(entry.lane.project, entry.rank);
   }
 

@@ -231,6 +231,14 @@ describe('waiting', () => {
     expect(order).toEqual([3, 2, 1].map(jobId));
   });
 
+  test('is over for a deadline by the same duration as for a planned start, also in a tier that is no more', () => {
+    const world = new World(loadEngine, node('a'));
+    world.submit(job(1, oneTask(8), { tier: 'gone', submittedMs: 500 }));
+    const deadlineMs = world.nowMs + 23 * 3_600_000;
+    world.submit(job(2, oneTask(8), { tier: 'gone', submittedMs: 600, deadlineMs }));
+    expect(started(world)).toEqual([jobId(2)]);
+  });
+
   test('says when to look again: a job starves, a deadline presses', () => {
     const world = new World(loadEngine, node('a', { devices: [] }));
     world.submit(job(1, oneTask(1), { submittedMs: 1500 }));

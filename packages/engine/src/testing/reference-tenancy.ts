@@ -122,7 +122,7 @@ export class ReferenceTenancy {
 
   #latestStart(row: JobRow): number {
     if (row.deadlineMs === null) return Number.MAX_SAFE_INTEGER;
-    const length = row.durationMs ?? this.#tier(row)?.durationMs ?? 0;
+    const length = row.durationMs ?? this.#tier(row)?.durationMs ?? 86_400_000;
     return row.deadlineMs - length - this.#policy.deadline.marginMs;
   }
 
