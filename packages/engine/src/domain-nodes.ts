@@ -20,7 +20,7 @@ export class DomainNodes {
     this.#of = rooms;
     this.#collect(domain);
     this.#limited = rooms.fits.some((fit) => fit.needs.some((need) => need > 0));
-    const roomOf = (slot: number): number => rooms.room[fleet.tree.of[slot]!]!;
+    const roomOf = (slot: number): number => rooms.amountsAt(slot);
     const scoreOf = (slot: number): number => scoreOn(fleet, shape, slot, rooms.fitOf(slot));
     this.slots.sort(
       (a, b) =>

@@ -83,7 +83,7 @@ export class Resources {
 
   #capacity(resource: number, domain: number): number {
     const { capacity } = this.list[resource]!;
-    const name = this.#tree.names[domain]!;
+    const name = this.#tree.labels[domain]!;
     const amount = name === '' ? undefined : (own(capacity, name) ?? own(capacity, 'default'));
     return amount === undefined ? Number.POSITIVE_INFINITY : amount * wholeDevice;
   }

@@ -71,7 +71,5 @@ function bestPlace(fleet: Fleet, shape: Shape, group: number, option: Option): R
   for (const fit of option.fits)
     for (const slot of slotsFor(fleet, shape, fit))
       if (tree.isIn(tree.of[slot]!, domain)) freeMilli += freeMilliOf(fleet, slot, fit);
-  const slot = tree.slot[domain]!;
-  const name = slot >= 0 ? fleet.facts[slot]!.name : tree.names[domain]!;
-  return { level: required.level, name, freeMilli, tasksFit: rooms.room[domain]! };
+  return { level: required.level, name: tree.labels[domain]!, freeMilli, tasksFit: rooms.room[domain]! };
 }

@@ -41,6 +41,11 @@ export class Rooms {
     return this.#fitOf[this.#fleet.classOf[slot]!]!;
   }
 
+  /** What the node's cores, memory and devices hold, whatever is left of countable resources. */
+  amountsAt(slot: number): number {
+    return this.#sum[this.#fleet.tree.of[slot]!]!;
+  }
+
   /** Brings everything up to the fleet as it is. */
   sync(): this {
     const { changes, tree } = this.#fleet;
@@ -97,9 +102,14 @@ export class Rooms {
     if (slot >= 0) sum = this.#roomOf(slot);
     else for (const child of tree.children[domain]!) sum += this.#fillUp(child);
     this.#sum[domain] = sum;
-    const room = Math.min(sum, resources.roomIn(domain, this.#needs));
+    const room = Math.min(sum, resources.roomIn(domain, this.#needsAt(slot)));
     this.room[domain] = room;
     return room;
+  }
+
+  /** What a task needs on the very node; in wider domains, the least it may need there. */
+  #needsAt(slot: number): readonly number[] {
+    return slot < 0 ? this.#needs : (this.#fitOf[this.#fleet.classOf[slot]!]?.needs ?? this.#needs);
   }
 
   #roomOf(slot: number): number {
@@ -114,7 +124,7 @@ export class Rooms {
     while (domain >= 0) {
       const before = this.room[domain]!;
       this.#sum[domain] = sum;
-      const now = Math.min(sum, resources.roomIn(domain, this.#needs));
+      const now = Math.min(sum, resources.roomIn(domain, this.#needsAt(tree.slot[domain]!)));
       if (now !== before) this.#set(domain, now);
       domain = tree.parent[domain]!;
       if (domain >= 0) sum = this.#sum[domain]! + now - before;

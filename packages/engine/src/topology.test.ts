@@ -300,6 +300,47 @@ describe('power of a rack', () => {
     ]);
   });
 
+  test('is also limited by what a node has, by its name', () => {
+    const ofNode: DomainResource = {
+      ...power,
+      name: 'cooling',
+      level: 'node',
+      capacity: { default: 2000, a: 700 },
+    };
+    const policy = { ...limited, topology: { ...limited.topology, resources: [power, ofNode] } };
+    const three = [...eight, node('c', { labels: { rack: 'b' } })];
+    const world = worldOf(three, policy);
+    for (let n = 1; n <= 16; n++) world.submit(job(n, oneTask(1)));
+    while (world.cycle().units.length > 0);
+    // Node a has cooling for one; b and c have it for two each, and their rack power for two in all.
+    expect([...sold(world), world.runs.size]).toEqual([1, 2, 3]);
+    expect(verdictText(world.engine.verdict(jobId(16), 1)!)).toContain(
+      '3 are in a place with too little left (rack b has 600 W of power left',
+    );
+  });
+
+  test('of a node is told to be lacking where a gang must be on one node', () => {
+    const ofNode: DomainResource = { ...power, level: 'node', capacity: { a: 1400 } };
+    const policy = { ...limited, topology: { ...limited.topology, resources: [ofNode] } };
+    const together = (tasks: number): JobDemand =>
+      demand(group([gpus(1)], { tasks }), { topology: { level: 'node', mode: 'required' } });
+    const world = worldOf(eight, policy);
+    world.submit(job(1, together(8)));
+    world.submit(job(2, together(2)));
+    world.submit(job(3, together(2)));
+    expect(starts(world.cycle()).map((unit) => [unit.job, unit.tasks[0]!.node])).toEqual([
+      [jobId(1), 'node_b'],
+      [jobId(2), 'node_a'],
+    ]);
+    world.nowMs++;
+    expect(world.cycle().units).toEqual([]);
+    world.submit(job(4, oneTask(1)));
+    world.cycle();
+    expect(verdictText(world.engine.verdict(jobId(4), world.nowMs)!)).toContain(
+      'node a has 0 W of power left, the task needs 700 W of power',
+    );
+  });
+
   test('is told in thousands of its unit', () => {
     const world = worldOf([node('b', { labels: { rack: 'b' } })], limited);
     world.submit(job(1, oneTask(8)));

@@ -20,6 +20,8 @@ export class Tree {
   /** Nodes in it. */
   nodes = new Int32Array(16);
   names: string[] = [''];
+  /** What people call it: the label's value, of a node its name. */
+  labels: string[] = [''];
   children: number[][] = [[]];
   /** The narrowest domain of each node, by slot. */
   of = new Int32Array(16);
@@ -41,6 +43,7 @@ export class Tree {
     other.slot = this.slot.slice();
     other.nodes = this.nodes.slice();
     other.names = this.names.slice();
+    other.labels = this.labels.slice();
     other.children = this.children.map((children) => children.slice());
     other.of = this.of.slice();
     other.size = this.size;
@@ -66,6 +69,7 @@ export class Tree {
     const own = this.#child(domain, facts.node, this.levels.length);
     this.nodes[own] = 1;
     this.slot[own] = slot;
+    this.labels[own] = facts.name;
     this.of = grown(this.of, slot + 1);
     this.of[slot] = own;
   }
@@ -122,7 +126,7 @@ export class Tree {
   text(domain: number): string {
     const level = this.level[domain]!;
     if (level < 0) return 'the fleet';
-    const name = this.names[domain]!;
+    const name = this.labels[domain]!;
     return name === '' ? `nodes without ${this.levels[level]}` : `${this.levels[level] ?? 'node'} ${name}`;
   }
 
@@ -144,6 +148,7 @@ export class Tree {
     this.slot[domain] = -1;
     this.nodes[domain] = 0;
     this.names[domain] = name;
+    this.labels[domain] = name;
     this.children[domain] = [];
     siblings.splice(low, 0, domain);
     return domain;

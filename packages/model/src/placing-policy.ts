@@ -13,13 +13,13 @@ export interface Topology {
   readonly resources: readonly DomainResource[];
 }
 
-/** Something every domain of a level has so much of, such as power a rack. Whole numbers in a unit of your own. */
+/** Something every domain of a level has so much of, such as power a rack or slots a node. Whole numbers in a unit of your own. */
 export interface DomainResource {
   readonly name: string;
   readonly level: string;
   /** Shown behind amounts, for example W. */
   readonly unit: string;
-  /** By the label's value; `default` counts for the others. A domain without either has no limit. */
+  /** By the label's value, of a node by its name; `default` counts for the others. A domain without either has no limit. */
   readonly capacity: Readonly<Record<string, number>>;
   /** What a device in use takes, by model or, where the model is not listed, by kind. A part of a device takes its part. */
   readonly perDevice: Readonly<Record<string, number>>;
@@ -83,11 +83,11 @@ const hardwareRow = z.strictObject({
 
 const resource = z.strictObject({
   name,
-  level: label.meta({ description: 'the level whose domains have it' }),
+  level: label.meta({ description: 'the level whose domains have it, or node' }),
   unit: z.string().max(16).default('').meta({ description: 'shown behind amounts, for example W' }),
   capacity: z
     .record(z.string().max(127), amount)
-    .meta({ description: "by the domain's label, and default for the others" }),
+    .meta({ description: "by the domain's label or the node's name, and default for the others" }),
   perDevice: z.record(z.string().max(63), amount).default({}).meta({ description: 'by model or kind' }),
   perTask: amount.default(0),
 });
@@ -162,8 +162,8 @@ export function placingProblems({ topology }: PlacingPolicy, add: AddProblem): v
   }
   for (const [i, { level, name: own }] of resources.entries()) {
     const at = ['topology', 'resources', i];
-    if (!levels.includes(level))
-      add([...at, 'level'], `"${level}" is no level; levels are ${levels.join(', ')}`);
+    if (level !== 'node' && !levels.includes(level))
+      add([...at, 'level'], `"${level}" is no level; levels are ${[...levels, 'node'].join(', ')}`);
     if (resources.findIndex((other) => other.name === own) !== i)
       add([...at, 'name'], `"${own}" names two resources`);
   }

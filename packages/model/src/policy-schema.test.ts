@@ -99,6 +99,15 @@ describe('a policy as people write it', () => {
     });
   });
 
+  test('has countable resources at any level, the node included, and at no other', () => {
+    const of = (level: string) => ({ name: level, level, capacity: { default: 1 } });
+    const topology = { levels: ['zone', 'rack'], resources: [of('rack'), of('node')] };
+    expect(problems({ topology })).toEqual({});
+    expect(problems({ topology: { ...topology, resources: [of('rak')] } })).toEqual({
+      '/topology/resources/0/level': '"rak" is no level; levels are zone, rack, node',
+    });
+  });
+
   test('is refused when a guarantee is above its ceiling, or a project is named twice', () => {
     const quotas = [
       { project: 'a', guaranteed: { gpu: 9, cpu: '60%' }, ceiling: { gpu: 8, cpu: '50%' } },

@@ -24,6 +24,7 @@ const arbitraryPolicy: fc.Arbitrary<Step> = fc.record({
   preemptionsMax: fc.constantFrom(1, 2, 3),
   guaranteed: fc.boolean(),
   power: fc.constant(null),
+  cooling: fc.constant(null),
   prices: fc.constant(defaultPolicy.prices),
   backfill: fc.constant(defaultPolicy.backfill),
   quotas: fc.constantFrom([], [guarantee('p')], [guarantee('q')]),

@@ -53,7 +53,9 @@ export type Step =
       readonly minRunMs: number;
       readonly preemptionsMax: number;
       readonly guaranteed: boolean;
+      /** What a rack has, and what a node has; null for no limit. */
       readonly power: number | null;
+      readonly cooling: number | null;
       readonly prices: Prices;
       readonly backfill: Policy['backfill'];
       readonly quotas: readonly Quota[];
@@ -296,6 +298,7 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
         preemptionsMax: fc.constantFrom(1, 2, 3),
         guaranteed: fc.boolean(),
         power: fc.constantFrom(null, 1000, 2500),
+        cooling: fc.constantFrom(null, null, 800, 1900),
         prices: arbitraryPrices,
         backfill: fc.constantFrom<Policy['backfill']>(
           { mode: 'easy', depth: 3 },
@@ -331,6 +334,18 @@ function powerPerRack(capacity: number): DomainResource {
     capacity: { default: capacity, r2: 1500 },
     perDevice,
     perTask: 10,
+  };
+}
+
+/** What nodes can take away of the heat of their devices; a and b have their own limits, c none. */
+function coolingPerNode(capacity: number): DomainResource {
+  return {
+    name: 'cooling',
+    level: 'node',
+    unit: 'W',
+    capacity: { a: 700, b: 1500, d: capacity, e: capacity },
+    perDevice: { H100: 700, gpu: 400 },
+    perTask: 0,
   };
 }
 
@@ -393,7 +408,10 @@ export function take(world: World, step: Step): void {
         prices: step.prices,
         topology: {
           ...defaultPolicy.topology,
-          resources: step.power === null ? [] : [powerPerRack(step.power)],
+          resources: [
+            ...(step.power === null ? [] : [powerPerRack(step.power)]),
+            ...(step.cooling === null ? [] : [coolingPerNode(step.cooling)]),
+          ],
         },
         quotas: step.quotas,
         backfill: step.backfill,

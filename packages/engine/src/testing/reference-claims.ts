@@ -88,10 +88,9 @@ function isAsAsked(rows: EngineRows, { demand }: JobRow, { tasks }: Claim): bool
   );
 }
 
-function pathOf(levels: readonly string[], { cluster, pool, inventory }: NodeFacts): string[] {
-  return levels.map((name) =>
-    name === 'cluster' ? cluster : name === 'pool' ? pool : (inventory.labels[name] ?? ''),
-  );
+function pathOf(levels: readonly string[], { name: node, cluster, pool, inventory }: NodeFacts): string[] {
+  const own: Readonly<Record<string, string>> = { ...inventory.labels, cluster, pool, node };
+  return levels.map((name) => own[name] ?? '');
 }
 
 /** Whether a domain above the task's node gives more of a resource than it has, and the task takes some of it. */
@@ -100,7 +99,8 @@ function isOver(rows: EngineRows, { node, devices }: TaskPlacement): boolean {
   const boxes = boxesOf(rows);
   const { facts } = boxes.find((box) => box.facts.node === node)!;
   return resources.some(({ level, capacity, perDevice, perTask }) => {
-    const places = levels.slice(0, levels.indexOf(level) + 1);
+    const names = [...levels, 'node'];
+    const places = names.slice(0, names.indexOf(level) + 1);
     const name = pathOf(places, facts).at(-1)!;
     const limit = name === '' ? undefined : (capacity[name] ?? capacity.default);
     const each = (of: NodeFacts, index: number): number => {

@@ -147,9 +147,9 @@ function holding(gang: Gang, g: number, near: Near, region: Domain, level: numbe
 }
 
 function roomOf(gang: Gang, g: number, near: Near, domain: Domain, needs = leastNeeds(gang, g)): number {
-  const nodeLevel = gang.policy.topology.levels.length;
+  const isNode = domain.level === gang.policy.topology.levels.length;
   const sum =
-    domain.level === nodeLevel || gang.policy.topology.resources.length === 0
+    isNode || gang.policy.topology.resources.length === 0
       ? boxesIn(gang, domain)
           .filter(near)
           .reduce((rooms, box) => rooms + boxRoom(gang, g, box), 0)
@@ -157,7 +157,8 @@ function roomOf(gang: Gang, g: number, near: Near, domain: Domain, needs = least
           (rooms, child) => rooms + roomOf(gang, g, near, child, needs),
           0,
         );
-  return Math.min(sum, limitOf(gang, needs, domain));
+  const own = isNode ? resourceNeeds(gang, g, boxesIn(gang, domain)[0]!) : null;
+  return Math.min(sum, limitOf(gang, own ?? needs, domain));
 }
 
 /** Of each resource the least a task needs anywhere. */
@@ -172,8 +173,9 @@ function leastNeeds(gang: Gang, g: number): number[] {
 
 /** How many tasks the resources of this very domain allow. */
 function limitOf(gang: Gang, needs: readonly number[], domain: Domain): number {
-  const { resources } = gang.policy.topology;
-  const name = domain.path.split('\0').at(-1)!;
+  const { resources, levels } = gang.policy.topology;
+  const name =
+    domain.level === levels.length ? boxesIn(gang, domain)[0]!.facts.name : domain.path.split('\0').at(-1)!;
   let limit = Number.POSITIVE_INFINITY;
   for (const [r, { level, capacity, perDevice, perTask }] of resources.entries()) {
     const amount = capacity[name] ?? capacity.default;
@@ -205,7 +207,7 @@ export function resourceRoom(gang: Gang, g: number, box: Box): number {
   if (gang.policy.topology.resources.length === 0) return Number.POSITIVE_INFINITY;
   const needs = resourceNeeds(gang, g, box);
   if (needs === null) return 0;
-  const levels = gang.policy.topology.levels.map((_, level) => level);
+  const levels = [...gang.policy.topology.levels, 'node'].map((_, level) => level);
   return Math.min(...levels.map((level) => limitOf(gang, needs, domainOf(gang, box, level))));
 }
 

@@ -147,7 +147,8 @@ function overused(rows: EngineRows, planned: readonly TaskPlacement[]): string[]
     }
     return planned.flatMap(({ node }) => {
       const place = placeOf(rows, node, level);
-      const domain = place.split('/').at(-1)!;
+      const { name: own } = rows.nodes.find((each) => each.node === node)!;
+      const domain = level === 'node' ? own : place.split('/').at(-1)!;
       const limit = capacity[domain] ?? capacity.default;
       if (domain === '' || limit === undefined || used.get(place)! <= limit * 1000) return [];
       return [`${place} gives ${used.get(place)! / 1000} of ${name} and has ${limit}`];
