@@ -1,5 +1,5 @@
 // `npm run sim:bugs`: applies each deliberate bug to a copy of the tree and runs the fault simulation there until it is caught.
-// Prints by which seed and rule, and fails when one is not caught within 200 seeds.
+// Prints as it goes by which seed and rule, at the end a table, and fails when one is not caught within 200 seeds.
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -35,16 +35,16 @@ interface Caught {
   readonly message: string;
 }
 
-async function simulate(tree: string, { postgres }: Bug): Promise<Caught | null> {
-  const flags = [
-    '--seeds',
-    values.seeds,
-    '--first',
-    '--workers',
-    values.workers,
-    ...(postgres ? ['--postgres'] : []),
-  ];
-  const child = spawn(process.execPath, [join(tree, 'packages/sim/src/faults/main.ts'), ...flags], {
+interface Tried {
+  readonly bug: Bug;
+  readonly caught: Caught | null;
+  readonly seconds: number;
+}
+
+async function simulate(tree: string, { postgres }: Bug, onProgress: (line: string) => void) {
+  const program = join(tree, 'packages/sim/src/faults/main.ts');
+  const flags = ['--seeds', values.seeds, '--first', '--workers', values.workers];
+  const child = spawn(process.execPath, [program, ...flags, ...(postgres ? ['--postgres'] : [])], {
     cwd: tree,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -54,6 +54,7 @@ async function simulate(tree: string, { postgres }: Bug): Promise<Caught | null>
   });
   child.stderr.on('data', (data: Buffer) => {
     text += String(data);
+    onProgress(String(data).trim());
   });
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
   const failed = /seed (\d+) failed at commit \S+: (.*)/.exec(text);
@@ -62,24 +63,49 @@ async function simulate(tree: string, { postgres }: Bug): Promise<Caught | null>
   return null;
 }
 
-const tree = copyTree(root);
-let missed = 0;
-try {
-  for (const bug of chosen) {
-    const undo = applyBug(tree.root, bug);
-    const beganMs = performance.now();
-    const caught = await simulate(tree.root, bug);
-    const seconds = ((performance.now() - beganMs) / 1000).toFixed(0);
-    const where = bug.postgres ? ', on PostgreSQL' : '';
-    if (caught)
-      console.log(
-        `caught by seed ${caught.seed} in ${seconds} s${where}: ${bug.name}\n    ${caught.message.slice(0, 160)}`,
-      );
-    else console.log(`NOT CAUGHT in ${values.seeds} seeds, ${seconds} s${where}: ${bug.name}`);
-    if (!caught) missed++;
+async function tryBug(tree: string, bug: Bug): Promise<Tried> {
+  const undo = applyBug(tree, bug);
+  const beganMs = performance.now();
+  try {
+    const caught = await simulate(tree, bug, (line) => console.error(`    ${line}`));
+    return { bug, caught, seconds: (performance.now() - beganMs) / 1000 };
+  } finally {
     undo();
+  }
+}
+
+function row({ bug, caught, seconds }: Tried): string {
+  const where = bug.postgres ? 'PostgreSQL' : 'memory';
+  const seed = caught ? String(caught.seed) : 'NOT CAUGHT';
+  const rule = caught ? (caught.message.split(':')[0] ?? '') : '';
+  return line(seed, rule, where, seconds.toFixed(0), bug.name);
+}
+
+function line(seed: string, rule: string, where: string, seconds: string, name: string): string {
+  return `${seed.padStart(10)}  ${rule.padEnd(8)}  ${where.padEnd(10)}  ${seconds.padStart(5)}  ${name}`;
+}
+
+const beganMs = performance.now();
+const tree = copyTree(root);
+const tried: Tried[] = [];
+try {
+  for (const [i, bug] of chosen.entries()) {
+    console.error(`bug ${i + 1} of ${chosen.length}: ${bug.name}${bug.postgres ? ' (on PostgreSQL)' : ''}`);
+    const one = await tryBug(tree.root, bug);
+    tried.push(one);
+    const outcome = one.caught
+      ? `caught by seed ${one.caught.seed}: ${one.caught.message.slice(0, 140)}`
+      : `NOT CAUGHT in ${values.seeds} seeds`;
+    console.error(`    ${outcome}`);
   }
 } finally {
   tree.remove();
 }
+console.log(line('seed', 'rule', 'store', 's', 'bug'));
+for (const one of tried) console.log(row(one));
+const missed = tried.filter(({ caught }) => caught === null).length;
+const minutes = ((performance.now() - beganMs) / 60_000).toFixed(1);
+console.log(
+  `${tried.length - missed} of ${tried.length} caught in ${minutes} min on ${values.workers} workers`,
+);
 process.exitCode = missed > 0 ? 1 : 0;

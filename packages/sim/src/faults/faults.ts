@@ -156,9 +156,21 @@ export interface PlannedFault {
   readonly kind: FaultKind;
 }
 
+/** What small worlds on a real database have more of: they are there for the statements, and for who may send them when. */
+const aboutStatements: ReadonlySet<FaultKind> = new Set([
+  'leader-killed',
+  'leader-paused',
+  'database-slow',
+  'commits-unanswered',
+  'agent-paused',
+  'connection-reset',
+  'slow-network',
+]);
+
 /** Which faults a seed has, and when. */
-export function drawFaults(random: Random, untilMs: number): PlannedFault[] {
-  const kinds = (Object.keys(faults) as FaultKind[]).filter(() => random.chance(0.35));
+export function drawFaults(random: Random, untilMs: number, small: boolean): PlannedFault[] {
+  const chance = (kind: FaultKind): number => (!small ? 0.35 : aboutStatements.has(kind) ? 0.7 : 0.2);
+  const kinds = (Object.keys(faults) as FaultKind[]).filter((kind) => random.chance(chance(kind)));
   if (kinds.length === 0) return [];
   const count = 2 + random.below(14);
   return Array.from({ length: count }, () => ({

@@ -1,18 +1,19 @@
 // Small worlds on real PostgreSQL: the production store under the same faults and checkers.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openPostgres, type PostgresWorlds } from './postgres.ts';
+import { onPostgres, type PostgresServer, startPostgres } from './postgres.ts';
 import { runSeed } from './run-seed.ts';
 
 const startMs = 60_000;
 const worldMs = 300_000;
-let worlds: PostgresWorlds;
+let server: PostgresServer;
 beforeAll(async () => {
-  worlds = await openPostgres();
+  server = await startPostgres();
 }, startMs);
-afterAll(() => worlds.stop(), startMs);
+afterAll(() => server.stop(), startMs);
 
 test.each([17])('seed %i keeps every promise on PostgreSQL too', { timeout: worldMs }, async (seed) => {
-  const { failure, tail, events } = await runSeed(seed, { backend: worlds.backend, small: true });
+  const backend = onPostgres(server.template, 1);
+  const { failure, tail, events } = await runSeed(seed, { backend, small: true });
   const again = `npm run sim:faults -- --seeds 1 --from ${seed} --postgres`;
   expect(failure, `${failure?.message}\n${tail.join('\n')}\nagain: ${again}`).toBeNull();
   expect(events).toBeGreaterThan(20);

@@ -1,40 +1,49 @@
 // Virtual worlds on real PostgreSQL: the store is the production one, and only the database's clock is the world's. A call
 // leaves and comes back in virtual time; while it is with the real server, virtual time stands still, so that calls reach it one
 // after the other in the order of the world.
-import type { LogEvent } from '@muster/model';
+import { type LogEvent, OperationalError } from '@muster/model';
 import { openStore, type Store } from '@muster/store';
 import { unavailable } from '@muster/store/rules';
-import { serverKinds, statements } from '@muster/store/testing';
+import { databaseUrl, serverKinds, statement } from '@muster/store/testing';
 import type { Random } from '../random.ts';
 import type { Backend, MakeBackend } from '../world/backend.ts';
-import type { DatabaseWeather } from '../world/database-line.ts';
+import { callTimeoutMs, type DatabaseWeather, latestCommitMs } from '../world/database-line.ts';
 import type { VirtualProcess } from '../world/process.ts';
 import type { Scheduler } from '../world/scheduler.ts';
+import { type DatabaseClock, openDatabaseClock } from './database-clock.ts';
 
-export interface PostgresWorlds {
-  readonly backend: MakeBackend;
+/** A server with one migrated database, of which every world gets a copy. It outlives a worker that has to be ended. */
+export interface PostgresServer {
+  readonly template: { readonly url: string; readonly name: string };
   stop(): Promise<void>;
 }
 
-const virtualClock = `
-CREATE TABLE sim_clock (now_ms bigint NOT NULL);
-INSERT INTO sim_clock VALUES (0);
-CREATE OR REPLACE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS $$ SELECT now_ms FROM sim_clock $$`;
-
-export async function openPostgres(): Promise<PostgresWorlds> {
+export async function startPostgres(): Promise<PostgresServer> {
   const [kind] = serverKinds().kinds;
   if (!kind) throw new Error('there is no PostgreSQL');
   const server = await kind.start();
-  return {
-    backend: async (scheduler, _, skewMs) => {
-      const url = await server.database();
-      const clock = await statements(url);
-      await clock.run(virtualClock);
-      const nowMs = () => scheduler.nowMs + skewMs();
-      const open = () => openStore({ url, maxConnections: 4 });
-      return new PostgresBackend(scheduler, clock, nowMs, open, await open());
-    },
-    stop: () => server.stop(),
+  const url = await server.database();
+  const [row] = await statement<{ name: string }>(url, 'SELECT current_database() AS name');
+  return { template: { url, name: row?.name ?? '' }, stop: () => server.stop() };
+}
+
+// How long this machine takes says nothing about a virtual world.
+const patience = { statementTimeoutMs: 120_000, connectTimeoutMs: 120_000 };
+let copies = 0;
+
+/** Worlds on copies of the template; `owner` tells those of one worker from another's. */
+export function onPostgres({ url, name }: PostgresServer['template'], owner: number): MakeBackend {
+  const server = databaseUrl(url, 'postgres');
+  return async (scheduler, _, skewMs) => {
+    const copy = `world_${owner}_${++copies}`;
+    await statement(server, `CREATE DATABASE ${copy} TEMPLATE ${name} STRATEGY file_copy`);
+    const own = databaseUrl(url, copy);
+    const clock = openDatabaseClock();
+    await statement(own, clock.sql);
+    const nowMs = () => scheduler.nowMs + skewMs();
+    const open = () => openStore({ url: own, maxConnections: 4, ...patience });
+    const drop = async () => void (await statement(server, `DROP DATABASE ${copy} WITH (FORCE)`));
+    return new PostgresBackend({ scheduler, clock, nowMs, open, drop }, await open());
   };
 }
 
@@ -54,7 +63,8 @@ const mayBeUnknown: ReadonlySet<string> = new Set([
   'drain',
 ]);
 
-const reads: ReadonlySet<string> = new Set([
+/** After which the log is as it was. */
+const neverTold: ReadonlySet<string> = new Set([
   'nowMs',
   'eventsSince',
   'loadEngine',
@@ -62,42 +72,43 @@ const reads: ReadonlySet<string> = new Set([
   'frozen',
   'nodeKey',
   'leader',
+  'job',
+  'counts',
+  'policy',
+  'renew',
+  'renewLease',
+  'announceServer',
 ]);
-const callTimeoutMs = 5000;
 
-type Statements = Awaited<ReturnType<typeof statements>>;
 type Call = (...values: unknown[]) => Promise<unknown>;
+
+interface BackendDeps {
+  readonly scheduler: Scheduler;
+  readonly clock: DatabaseClock;
+  readonly nowMs: () => number;
+  readonly open: () => Promise<Store>;
+  readonly drop: () => Promise<void>;
+}
 
 class PostgresBackend implements Backend {
   readonly direct: Store;
+  readonly #deps: BackendDeps;
   readonly #scheduler: Scheduler;
-  readonly #clock: Statements;
-  readonly #nowMs: () => number;
-  readonly #openStore: () => Promise<Store>;
   readonly #stores: Promise<Store>[] = [];
   readonly #byServer = new Map<DatabaseWeather, Promise<Store>>();
   readonly #hints = new Set<() => void>();
-  #clockMs = 0;
   #dirty = true;
   #sequence = 0;
 
-  constructor(
-    scheduler: Scheduler,
-    clock: Statements,
-    nowMs: () => number,
-    open: () => Promise<Store>,
-    direct: Store,
-  ) {
-    this.#scheduler = scheduler;
-    this.#clock = clock;
-    this.#nowMs = nowMs;
-    this.#openStore = open;
+  constructor(deps: BackendDeps, direct: Store) {
+    this.#deps = deps;
+    this.#scheduler = deps.scheduler;
     this.#stores.push(Promise.resolve(direct));
     this.direct = this.#wrapped(direct, (name, call) => this.#atServer(name, call));
   }
 
   open(process: VirtualProcess, weather: DatabaseWeather, random: Random): Store {
-    const opened = this.#byServer.get(weather) ?? this.#openStore();
+    const opened = this.#byServer.get(weather) ?? this.#deps.open();
     if (!this.#byServer.has(weather)) this.#stores.push(opened);
     this.#byServer.set(weather, opened);
     const store = this.#wrapped(this.direct, (name, _, values) =>
@@ -128,40 +139,47 @@ class PostgresBackend implements Backend {
   ): Promise<unknown> {
     const hop = (): number => 1 + random.below(weather.delayMs);
     const lost = mayBeUnknown.has(name) && random.chance(weather.lostCommit);
-    const applied = random.chance(0.5);
     return new Promise((resolve, reject) => {
       const back = (ms: number, settle: () => void): void => {
         this.#scheduler.after(ms, () => process.deliver(settle));
       };
-      const unknown = (): void =>
-        back(hop() + random.below(callTimeoutMs), () => resolve({ outcome: 'unknown' }));
-      this.#scheduler.after(hop(), () => {
+      const arrive = (): void => {
         if (weather.reach !== 'up') {
           const afterMs = weather.reach === 'refused' ? 1 : callTimeoutMs;
           back(afterMs, () => reject(unavailable(new Error('no connection'))));
-        } else if (lost && !applied) unknown();
-        else
+        } else if (lost) {
+          this.#loseCommit(name, random, call);
+          back(hop() + random.below(callTimeoutMs), () => resolve({ outcome: 'unknown' }));
+        } else
           this.#atServer(name, call).then(
-            (value) => (lost ? unknown() : back(hop(), () => resolve(value))),
+            (value) => back(hop(), () => resolve(value)),
             (error: unknown) => back(hop(), () => reject(error)),
           );
-      });
+      };
+      this.#scheduler.after(hop(), arrive);
     });
+  }
+
+  /** Applied, applied later than the caller is told, or not at all; what came of it reaches nobody. */
+  #loseCommit(name: string, random: Random, call: () => Promise<unknown>): void {
+    const fate = random.below(3);
+    const apply = async (): Promise<void> => {
+      try {
+        await this.#atServer(name, call);
+      } catch (error) {
+        // Anything else is a bug, and found as one that nobody awaits.
+        if (!(error instanceof OperationalError)) throw error;
+      }
+    };
+    if (fate === 0) void apply();
+    if (fate === 1) this.#scheduler.after(random.below(latestCommitMs), () => void apply());
   }
 
   /** At the real server, whose clock is set to the world's first. */
   #atServer(name: string, call: () => Promise<unknown>): Promise<unknown> {
-    if (!reads.has(name)) this.#dirty = true;
-    return this.#scheduler.outside(
-      (async () => {
-        const nowMs = Math.max(this.#clockMs, this.#nowMs());
-        if (nowMs !== this.#clockMs) {
-          this.#clockMs = nowMs;
-          await this.#clock.run('UPDATE sim_clock SET now_ms = $1', [nowMs]);
-        }
-        return call();
-      })(),
-    );
+    if (!neverTold.has(name)) this.#dirty = true;
+    this.#deps.clock.set(this.#deps.nowMs());
+    return this.#scheduler.outside(call());
   }
 
   #wrapped(
@@ -188,6 +206,7 @@ class PostgresBackend implements Backend {
 
   async close(): Promise<void> {
     await Promise.all(this.#stores.map(async (store) => (await store).close()));
-    await this.#clock.end();
+    this.#deps.clock.close();
+    await this.#deps.drop();
   }
 }

@@ -39,6 +39,8 @@ const smallSafetyMs = 90_000;
 const healedMs = 2_400_000;
 const lookEverySteps = 400;
 const compareEverySteps = 2000;
+/** Ten times what the longest worlds take: one that needs more is running on the spot. */
+const stepsMax = 1_000_000;
 
 export async function runSeed(seed: number, options: SeedOptions = {}): Promise<SeedReport> {
   const random = seeded(seed).split('scenario');
@@ -47,7 +49,8 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   const batch = drawBatch(seeded(seed).split('batch'));
   const world: VirtualWorld = await VirtualWorld.make({
     seed,
-    servers: 1 + random.below(3),
+    // Where one is alone, nobody else ever leads.
+    servers: Math.max(options.small ? 2 : 1, 1 + random.below(3)),
     fleet: options.small ? fleet.slice(0, 3) : fleet,
     ...(batch && { batch }),
     projects,
@@ -119,7 +122,7 @@ class SeedRun {
     for (const machine of machines) scheduler.after(this.#random.below(2000), () => machine.startAgent());
     this.#scriptJobs(untilMs);
     this.#scriptOperator(untilMs);
-    const planned = drawFaults(this.#random.split('faults'), untilMs);
+    const planned = drawFaults(this.#random.split('faults'), untilMs, this.#small);
     for (const { kind } of planned) this.#faults.push(kind);
     const healController = troubleController(this.#world, this.#random.split('controller'), untilMs);
     const heal = schedule(this.#world, this.#random.split('targets'), planned, (line) => this.#note(line));
@@ -193,6 +196,7 @@ class SeedRun {
       if (bug) throw bug;
       if (this.#checkers.violation) throw this.#checkers.violation;
       this.#steps++;
+      must(this.#steps < stepsMax, 'liveness', () => `no rest after ${stepsMax} steps`);
       if (this.#steps % lookEverySteps === 0) {
         this.#checkers.overlap();
         if (this.#steps % compareEverySteps === 0) await this.#compare();

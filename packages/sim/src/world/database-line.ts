@@ -22,8 +22,9 @@ export function fairWeather(): DatabaseWeather {
   return { reach: 'up', delayMs: 4, lostCommit: 0, lostHint: 0 };
 }
 
-const callTimeoutMs = 5000;
-const latestCommitMs = 8000;
+export const callTimeoutMs = 5000;
+/** So long after it was sent a COMMIT may still take effect. */
+export const latestCommitMs = 8000;
 
 export interface LineDeps {
   readonly scheduler: Scheduler;
