@@ -1,6 +1,6 @@
 import type { CommandAnswer, Driver } from '@muster/drivers';
 import { freshId, OperationalError, type RunId } from '@muster/model';
-import type { NodeSession, OutboxCommand, OutboxDone, Store } from '@muster/store';
+import type { DispatchSession, OutboxCommand, OutboxDone, Store } from '@muster/store';
 import { expect, it } from 'vitest';
 import { startDispatch } from './dispatch.ts';
 import { virtualWorld } from './testing/virtual-world.ts';
@@ -24,7 +24,7 @@ const stop: OutboxCommand = {
 function setup(answer: CommandAnswer) {
   const world = virtualWorld();
   const bugs: unknown[] = [];
-  const sessions: NodeSession[] = [{ node, session: 'first' }];
+  const sessions: DispatchSession[] = [{ node, session: 'first', fenced: true }];
   const rows = [stop];
   const asked: OutboxDone[] = [];
   const state = { closes: true };
@@ -72,7 +72,7 @@ it('an answer of a session that is over is left to the next one', async () => {
   state.closes = false;
   const dispatch = start();
   await world.advance(1000);
-  sessions.splice(0, 1, { node, session: 'second' });
+  sessions.splice(0, 1, { node, session: 'second', fenced: true });
   await world.advance(1000);
   const count = asked.length;
   await world.advance(10_000);
@@ -82,7 +82,7 @@ it('an answer of a session that is over is left to the next one', async () => {
 
 it('a row taken for a session that is over by then is not sent in the next one, which takes it itself', async () => {
   const { world, sessions, asked, start } = setup({ outcome: 'accepted' });
-  sessions.splice(0, 1, { node, session: 'second' });
+  sessions.splice(0, 1, { node, session: 'second', fenced: true });
   const dispatch = start();
   await world.advance(1000);
   expect(asked).toEqual([]);

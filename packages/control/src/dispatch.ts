@@ -3,14 +3,14 @@
 // is handed out again in the node's next session. The agent starts a key at most once, so sending twice is harmless.
 import type { Driver } from '@muster/drivers';
 import { OperationalError } from '@muster/model';
-import type { NodeSession, OutboxCommand, OutboxDone, Store } from '@muster/store';
+import type { DispatchSession, OutboxCommand, OutboxDone, Store } from '@muster/store';
 import { type Loop, startLoop } from './loop.ts';
 import type { World } from './world.ts';
 
 export interface DispatchDeps {
   readonly world: World;
   readonly store: Pick<Store, 'takeOutbox' | 'closeOutbox' | 'onEvents'>;
-  readonly driver: Driver & { sessions(): readonly NodeSession[] };
+  readonly driver: Driver & { sessions(): readonly DispatchSession[] };
   readonly onBug: (error: unknown) => void;
 }
 
@@ -75,7 +75,7 @@ export function startDispatch({ world, store, driver, onBug }: DispatchDeps): Di
     }
   }
 
-  function sessionOf(node: NodeSession['node']): string | undefined {
+  function sessionOf(node: DispatchSession['node']): string | undefined {
     return driver.sessions().find((session) => session.node === node)?.session;
   }
 

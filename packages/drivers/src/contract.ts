@@ -19,6 +19,14 @@ export type CommandAnswer =
   | { readonly outcome: 'stale-epoch' }
   | { readonly outcome: 'unknown' };
 
+/** A session of a node that can take commands now. */
+export interface DriverSession {
+  readonly node: NodeId;
+  readonly session: string;
+  /** What earlier sessions of the node sent can take effect no more. False where a request may be carried out long after it timed out. */
+  readonly fenced: boolean;
+}
+
 export interface DriverCapabilities {
   readonly has: readonly Capability[];
   /** device: the engine picks device ids. count: it sells counts and learns ids by observation. */
@@ -48,6 +56,7 @@ export interface OutputAnswer {
 export interface Driver {
   readonly capabilities: DriverCapabilities;
   submit(target: CommandTarget, command: StartCommand): Promise<CommandAnswer>;
+  /** Also of what has not begun: a start of this key that comes there later must begin nothing. */
   stop(target: CommandTarget, command: StopCommand): Promise<CommandAnswer>;
   /** What the cluster holds of a run on a node; null when it cannot be asked now. */
   find(node: NodeId, run: RunId): Promise<readonly TaskReport[] | null>;

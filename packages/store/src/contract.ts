@@ -117,7 +117,7 @@ export interface Store {
 
   // Outbox (the server that holds the node's connection) -------------------------------------------------------
   /** Commits "attempted" and the runs' step to starting, then returns the commands. A row is handed out once a session. */
-  takeOutbox(sessions: readonly NodeSession[], limit: number): Promise<readonly OutboxCommand[]>;
+  takeOutbox(sessions: readonly DispatchSession[], limit: number): Promise<readonly OutboxCommand[]>;
   /** Idempotent; the answer of a session that no longer has the row is ignored. */
   closeOutbox(items: readonly OutboxDone[]): Promise<void>;
 
@@ -258,6 +258,14 @@ export interface NodeSession {
   readonly node: NodeId;
   /** Made by the server for each connection; an older one can no longer write. */
   readonly session: string;
+}
+
+export interface DispatchSession extends NodeSession {
+  /**
+   * What earlier sessions of the node sent can take effect no more, as with an agent, which hears one connection at a time. A
+   * batch system may carry out a request long after it timed out.
+   */
+  readonly fenced: boolean;
 }
 
 export interface OutboxCommandBase {

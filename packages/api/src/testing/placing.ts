@@ -1,10 +1,10 @@
 // Takes a job through its life by the store's own intentions, as the leader and a node's agent would.
 import type { JobId, NodeId, RunId, ServerId, TaskExit } from '@muster/model';
-import type { NodeSession } from '@muster/store';
+import type { DispatchSession } from '@muster/store';
 import { aPlan, aUnit, joinNode, lead, placement, sayHello } from '@muster/store/testing';
 import type { World } from './world.ts';
 
-export interface PlayedNode extends NodeSession {
+export interface PlayedNode extends DispatchSession {
   readonly name: string;
 }
 
@@ -22,7 +22,7 @@ export async function reconnectNode(
 ): Promise<PlayedNode> {
   const { session } = await sayHello(world.store, node, { name, server });
   if (server === world.control.server) world.control.connectedNodes.add(node);
-  return { node, session, name };
+  return { node, session, fenced: true, name };
 }
 
 export interface PlacedRun {

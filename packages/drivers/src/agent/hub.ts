@@ -16,7 +16,14 @@ import {
   type Strike,
   type TaskReport,
 } from '@muster/model';
-import type { CommandAnswer, CommandTarget, Driver, OutputAnswer, OutputRequest } from '../contract.ts';
+import type {
+  CommandAnswer,
+  CommandTarget,
+  Driver,
+  DriverSession,
+  OutputAnswer,
+  OutputRequest,
+} from '../contract.ts';
 import { type AgentSocket, Connection } from './connection.ts';
 import { Refusals, type RefusedCount } from './refusals.ts';
 import { StrangerLog } from './stranger-log.ts';
@@ -83,8 +90,7 @@ export interface HubLog {
 
 export interface AgentHub extends Driver {
   accept(socket: AgentSocket, from: string): void;
-  /** Sessions that can take commands now. */
-  sessions(): readonly NodeSession[];
+  sessions(): readonly DriverSession[];
   readonly connected: number;
   isConnected(node: NodeId): boolean;
   /** Messages refused since the hub was made. */
@@ -133,7 +139,8 @@ export function createAgentHub(deps: HubDeps): AgentHub {
   return {
     capabilities: { has: ['signals', 'unlike-groups', 'uneven-nodes'], assigns: 'device' },
     accept,
-    sessions: () => [...byNode].map(([node, connection]) => ({ node, session: connection.session })),
+    // An agent hears one connection at a time: what an older one still carried is never read.
+    sessions: () => [...byNode].map(([node, { session }]) => ({ node, session, fenced: true })),
     get connected() {
       return byNode.size;
     },

@@ -90,7 +90,7 @@ function writeOutbox({ tables, epoch }: Tx, changes: Changes): void {
   for (const id of changes.closedRows) tables.outbox.delete(id);
   if (over.size > 0)
     for (const row of [...tables.outbox.values()]) if (over.has(row.run)) tables.outbox.delete(row.id);
-  for (const { node, run, stop } of changes.stops) {
+  for (const { node, run, stop, again } of changes.stops) {
     if (over.has(run)) continue;
     const standing = tables.outboxRow(run, node, 'stop');
     if (!standing) tables.addOutbox({ epoch, node, run, kind: 'stop', stop });
@@ -98,7 +98,7 @@ function writeOutbox({ tables, epoch }: Tx, changes: Changes): void {
     else if (standing.stop?.ask && !stop.ask) {
       standing.stop = stop;
       standing.attemptedSession = null;
-    }
+    } else if (again) standing.attemptedSession = null;
   }
 }
 

@@ -4,7 +4,7 @@
 // A call reaches the database by a line, which decides when it gets there and what comes back: nothing because it never
 // got there, the answer, or no answer to a COMMIT that took effect or did not. Group boundaries are those of the
 // PostgreSQL store, so one lost answer makes a whole group unknown.
-import type { NodeSession, OutboxCommand, Store } from '@muster/store';
+import type { DispatchSession, OutboxCommand, Store } from '@muster/store';
 import { CommitUnknown, groupCommit, known, lanes, looked, outcomeOf, resultOf } from '@muster/store/rules';
 import { cancelRange, changeJob, checkpoint } from './change-job.ts';
 import { commitPlan } from './commit-plan.ts';
@@ -177,7 +177,7 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
 /** As on PostgreSQL: only this store can know which rows it took without hearing of it, so it takes them again. */
 function outboxTaker(database: MemoryDatabase, line: Line) {
   const doubtful = new Set<number>();
-  return async (sessions: readonly NodeSession[], limit: number): Promise<readonly OutboxCommand[]> => {
+  return async (sessions: readonly DispatchSession[], limit: number): Promise<readonly OutboxCommand[]> => {
     const again = new Set(doubtful);
     const ids = await line.read(() => candidates(database, sessions, limit, again));
     if (ids.length === 0) return [];

@@ -1,6 +1,6 @@
 // The outbox: rows are handed to the session of their node, once each, and closed by that session's answer.
 import type { NodeId, RunId } from '@muster/model';
-import type { NodeSession, OutboxCommand, OutboxDone } from '@muster/store';
+import type { DispatchSession, NodeSession, OutboxCommand, OutboxDone } from '@muster/store';
 import {
   Changes,
   closeRow,
@@ -37,20 +37,20 @@ export function candidates(
 export function take(
   database: MemoryDatabase,
   ids: readonly number[],
-  sessions: readonly NodeSession[],
+  sessions: readonly DispatchSession[],
   again: ReadonlySet<number>,
 ): readonly OutboxCommand[] {
-  const names = new Set(sessions.map(({ session }) => session));
+  const byName = new Map(sessions.map((one) => [one.session, one]));
   return database.write((tx) => {
     const rows = ids.flatMap((id): TakenRow[] => {
       const row = tx.tables.outbox.get(id);
       // The session is looked at again: another server may have welcomed the node meanwhile.
-      const session = row && tx.tables.nodes.get(row.node)?.session;
-      if (!row || !session || !names.has(session)) return [];
-      if (row.attemptedSession === session && !again.has(id)) return [];
-      return [
-        { id, epoch: row.epoch, node: row.node, run: row.run, kind: row.kind, stop: row.stop, session },
-      ];
+      const name = row && tx.tables.nodes.get(row.node)?.session;
+      const session = name && byName.get(name);
+      if (!row || !session) return [];
+      if (row.attemptedSession === name && !again.has(id)) return [];
+      const { epoch, node, run, kind, stop } = row;
+      return [{ id, epoch, node, run, kind, stop, session: name, fenced: session.fenced }];
     });
     const { runs } = loadWithRuns(
       tx.tables,

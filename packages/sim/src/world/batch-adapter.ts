@@ -5,7 +5,7 @@ import { startLoop, type World } from '@muster/control';
 import type { Driver } from '@muster/drivers';
 import { createBatchDriver } from '@muster/drivers/sim';
 import type { Inventory, NodeId, Observation, RunId, ServerId, TaskReport } from '@muster/model';
-import type { NodeSession, Store } from '@muster/store';
+import type { DispatchSession, NodeSession, Store } from '@muster/store';
 import type { BatchCluster, BatchListing } from './batch-cluster.ts';
 import type { VirtualProcess } from './process.ts';
 
@@ -14,6 +14,8 @@ export interface BatchAdapterDeps {
   readonly process: VirtualProcess;
   readonly store: Store;
   readonly server: ServerId;
+  /** Of the server's process: another one's sessions have other names. */
+  readonly pid: number;
   readonly cluster: BatchCluster;
   readonly inventory: Inventory;
   readonly epoch: () => number | null;
@@ -22,7 +24,7 @@ export interface BatchAdapterDeps {
 }
 
 export interface BatchAdapter {
-  readonly driver: Driver & { sessions(): readonly NodeSession[] };
+  readonly driver: Driver & { sessions(): readonly DispatchSession[] };
 }
 
 interface Session extends NodeSession {
@@ -34,7 +36,7 @@ interface Session extends NodeSession {
 const lookEveryMs = 2000;
 
 export function startBatchAdapter(deps: BatchAdapterDeps): BatchAdapter {
-  const { world, store, server, cluster, epoch } = deps;
+  const { world, store, server, pid, cluster, epoch } = deps;
   const sessions = new Map<NodeId, Session>();
   const client = cluster.client(deps.process);
   const driver = createBatchDriver(client);
@@ -72,7 +74,8 @@ export function startBatchAdapter(deps: BatchAdapterDeps): BatchAdapter {
     if (!again?.settled || again.boot !== listing.boot) return;
     const { boot, reports } = again;
     const tasks = reports(node);
-    const session: Session = { node, session: `${server}.batch-${node}-${++counter}`, boot, told: new Map() };
+    const name = `${server}.batch-${pid}-${node}-${++counter}`;
+    const session: Session = { node, session: name, boot, told: new Map() };
     const about = {
       bootId: `boot-${boot}`,
       agentVersion: 'batch',
@@ -125,7 +128,7 @@ export function startBatchAdapter(deps: BatchAdapterDeps): BatchAdapter {
       ...driver,
       submit: (target, command) => known(target.node, driver.submit(target, command)),
       stop: (target, command) => known(target.node, driver.stop(target, command)),
-      sessions: () => [...sessions.values()].map(({ node, session }) => ({ node, session })),
+      sessions: () => [...sessions.values()].map(({ node, session }) => ({ node, session, fenced: false })),
     },
   };
 }

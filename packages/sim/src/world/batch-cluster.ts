@@ -253,6 +253,8 @@ export class BatchCluster {
   #stop(job: BatchJob, { class: errorClass, reason, graceMs }: StopCommand): void {
     if (job.phase === 'ended' || job.stopping) return;
     job.stopping = true;
+    // What comes later by this name finds the key claimed.
+    this.#claims.add(job.name);
     const afterMs = job.phase === 'pending' ? 0 : Math.min(graceMs, 1000);
     this.deps.scheduler.after(afterMs, () => this.#end(job, failed(errorClass, reason)));
   }

@@ -17,7 +17,7 @@ import type { Driver } from '@muster/drivers';
 import { type AgentHub, createAgentHub } from '@muster/drivers/agent';
 import { loadEngine } from '@muster/engine';
 import { type Inventory, type NodeId, OperationalError, type ServerId } from '@muster/model';
-import type { NodeSession, ServerInfo, Store } from '@muster/store';
+import type { DispatchSession, ServerInfo, Store } from '@muster/store';
 import type { Random } from '../random.ts';
 import { startBatchAdapter } from './batch-adapter.ts';
 import type { BatchCluster } from './batch-cluster.ts';
@@ -38,7 +38,7 @@ export interface ServerDeps {
   readonly onBug: (error: unknown) => void;
 }
 
-type SessionDriver = Driver & { sessions(): readonly NodeSession[] };
+type SessionDriver = Driver & { sessions(): readonly DispatchSession[] };
 
 const bootAgainMs = 1000;
 
@@ -114,7 +114,7 @@ export class Server {
     const { batch } = this.deps;
     const onReady = (): void => dispatch?.wake();
     const adapter =
-      batch && startBatchAdapter({ world, process, store, server, ...batch, epoch, onReady, onBug });
+      batch && startBatchAdapter({ world, process, store, server, pid, ...batch, epoch, onReady, onBug });
     dispatch = startDispatch({ world, store, driver: adapter ? both(hub, adapter.driver) : hub, onBug });
     startExpire({ world, store, epoch, onBug });
     startRetention({ world, store, epoch, retention: defaultRetention, onBug });

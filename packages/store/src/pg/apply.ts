@@ -55,6 +55,12 @@ SELECT $1::bigint, node, run, 'stop', stop::jsonb FROM unnest($2::text[], $3::te
 ON CONFLICT (run, node, kind) DO UPDATE SET stop = excluded.stop, attempted_session = NULL
 WHERE outbox.stop -> 'ask' <> 'null' AND excluded.stop -> 'ask' = 'null'`,
 };
+const repeatStops = {
+  name: 'repeat-stop-rows',
+  text: `
+UPDATE outbox o SET attempted_session = NULL FROM unnest($1::text[], $2::text[]) AS s (node, run)
+WHERE o.run = s.run AND o.node = s.node AND o.kind = 'stop'`,
+};
 
 /** In a fenced transaction, whose epoch the stop rows carry. */
 export async function applyChanges(tx: Tx, changes: Changes): Promise<void> {
@@ -156,9 +162,13 @@ async function releaseCapacity(tx: Tx, runs: readonly RunRecord[]): Promise<void
 async function writeOutbox(tx: Tx, changes: Changes): Promise<void> {
   const over = new Set(changes.endedRuns.map((run) => run.id));
   const stops = changes.stops.filter(({ run }) => !over.has(run));
+  const again = stops.filter((stop) => stop.again);
   await Promise.all([
     changes.closedRows.size > 0 ? tx.query(deleteRows, [[...changes.closedRows]]) : null,
     over.size > 0 ? tx.query(deleteRunRows, [[...over]]) : null,
+    again.length > 0
+      ? tx.query(repeatStops, [again.map(({ node }) => node), again.map(({ run }) => run)])
+      : null,
     stops.length > 0
       ? tx.query(insertStops, [
           tx.epoch,

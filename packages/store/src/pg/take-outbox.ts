@@ -1,8 +1,7 @@
 // Hands outbox rows to the server that holds their node's connection. "Attempted" is committed before the command
-// leaves, so that a row that was never attempted is known never to have been sent. A start whose run is over or being
-// stopped by now is not sent any more: a cancelled run is never started.
+// leaves, so that a row that was never attempted is known never to have been sent.
 import type { NodeId, RunId } from '@muster/model';
-import type { NodeSession, OutboxCommand } from '../contract.ts';
+import type { DispatchSession, OutboxCommand } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { CommitUnknown } from '../failure.ts';
 import { commandsOf, sendableStarts, type TakenRow } from '../rules/outbox-rules.ts';
@@ -38,7 +37,7 @@ WHERE o.id = c.id AND n.id = o.node AND n.session = c.session
 RETURNING o.id, o.epoch, o.node, o.run, o.kind, o.stop, c.session`,
 };
 
-type TakeOutbox = (sessions: readonly NodeSession[], limit: number) => Promise<readonly OutboxCommand[]>;
+type TakeOutbox = (sessions: readonly DispatchSession[], limit: number) => Promise<readonly OutboxCommand[]>;
 
 export function outboxTaker(database: Database): TakeOutbox {
   // Rows of a take whose COMMIT was not answered: perhaps marked as handed to this session, and never sent by it. Only
@@ -46,6 +45,7 @@ export function outboxTaker(database: Database): TakeOutbox {
   const doubtful = new Set<number>();
   return async (sessions, limit) => {
     const names = sessions.map((session) => session.session);
+    const fenced = new Set(sessions.flatMap((one) => (one.fenced ? [one.session] : [])));
     const again = [...doubtful];
     // Most looks find nothing; they cost one read and no transaction.
     const found = await database.query<Candidate>(candidates, [names, limit, again]);
@@ -58,7 +58,12 @@ export function outboxTaker(database: Database): TakeOutbox {
             tx,
             found.map((row) => row.run),
           );
-          const taken = await tx.query<TakenRow>(take, [ids, found.map((row) => row.session), again]);
+          const rows = await tx.query<Omit<TakenRow, 'fenced'>>(take, [
+            ids,
+            found.map((row) => row.session),
+            again,
+          ]);
+          const taken = rows.map((row) => ({ ...row, fenced: fenced.has(row.session) }));
           return deliverable(
             tx,
             taken.sort((a, b) => a.id - b.id),

@@ -3,7 +3,7 @@ import type { NodeId, RunId, StopCommand, TaskExit } from '@muster/model';
 import type { OutboxCommand, OutboxDone } from '../contract.ts';
 import { tasksOn } from './node-rules.ts';
 import type { Changes, RunRecord } from './records.ts';
-import { acceptTask, attemptRun, endTasks, isOver, stopOf } from './run-rules.ts';
+import { acceptTask, attemptRun, endTasks, isOver, repeatStop, stopOf } from './run-rules.ts';
 
 export interface TakenRow {
   readonly id: number;
@@ -13,6 +13,8 @@ export interface TakenRow {
   readonly kind: 'start' | 'stop';
   readonly stop: Omit<StopCommand, 'run'> | null;
   readonly session: string;
+  /** What earlier sessions were handed can take effect no more. */
+  readonly fenced: boolean;
 }
 
 export interface AnsweredRow extends Pick<TakenRow, 'id' | 'node' | 'run' | 'kind'> {
@@ -21,8 +23,9 @@ export interface AnsweredRow extends Pick<TakenRow, 'id' | 'node' | 'run' | 'kin
 }
 
 /**
- * Starts that are sent, by row. One whose run is over or being stopped by now is not sent any more: a cancelled run is
- * never started.
+ * Starts that are sent, by row. One whose run is being stopped by now was handed out before (what never left was over at once) and
+ * not answered. Where that can have no effect any more, nothing runs: the hello did not tell of it. Elsewhere it may still come, and
+ * what is unknown keeps its capacity until proof: the same key is sent again, which starts at most once, and then stopped.
  */
 export function sendableStarts(
   changes: Changes,
@@ -32,10 +35,12 @@ export function sendableStarts(
   const starts = new Map<number, RunRecord>();
   for (const row of rows.filter(({ kind }) => kind === 'start')) {
     const run = runs.get(row.run);
-    if (run && stopOf(run.state) === null) {
+    const stopping = run !== undefined && stopOf(run.state) !== null;
+    if (!run || (stopping && row.fenced)) dropStart(changes, row, run);
+    else {
       attemptRun(changes, run);
       starts.set(row.id, run);
-    } else dropStart(changes, row, run);
+    }
   }
   return starts;
 }
@@ -86,8 +91,11 @@ export function closeRow(
   const run = row.kind === 'start' ? runs.get(row.run) : undefined;
   if (!run) return;
   const tasks = tasksOn(run, row.node);
-  if (item.outcome === 'accepted') for (const task of tasks) acceptTask(changes, run, task);
-  else endTasks(changes, run, tasks, refused(item.detail));
+  if (item.outcome === 'accepted') {
+    for (const task of tasks) acceptTask(changes, run, task);
+    // A stop that was under way may have come there before the start did.
+    repeatStop(changes, run, row.node);
+  } else endTasks(changes, run, tasks, refused(item.detail));
 }
 
 function refused(detail: string | null): TaskExit {

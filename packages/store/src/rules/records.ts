@@ -89,6 +89,8 @@ export interface StopRow {
   readonly node: NodeId;
   readonly run: RunId;
   readonly stop: Omit<StopCommand, 'run'>;
+  /** Sent also to a session that was handed it already. */
+  readonly again: boolean;
 }
 
 /** Why a run is stopped, and what the stopped tasks' exits are to say. */
@@ -137,12 +139,23 @@ export class Changes {
   readonly endedRuns: RunRecord[] = [];
   /** What projects use more or less of from now on. */
   readonly usage: UsageChange[] = [];
-  readonly stops: StopRow[] = [];
+  readonly #stops = new Map<string, StopRow>();
   readonly closedRows = new Set<number>();
   readonly events: { readonly body: EventBody; readonly project: string | null }[] = [];
 
   constructor(nowMs: number) {
     this.nowMs = nowMs;
+  }
+
+  /** One a run and node: what is said last, and again if it was said so once. */
+  stop(row: StopRow): void {
+    const key = `${row.run} ${row.node}`;
+    const before = this.#stops.get(key);
+    this.#stops.set(key, { ...row, again: row.again || before?.again === true });
+  }
+
+  get stops(): readonly StopRow[] {
+    return [...this.#stops.values()];
   }
 
   event(job: Pick<JobRecord, 'project'> | null, body: EventBody): void {

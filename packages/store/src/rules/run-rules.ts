@@ -135,20 +135,21 @@ export function stopRun(changes: Changes, run: RunRecord, result: RunResult, wis
 /** A node that was stopping a run and still holds it is told again: the word may have been lost with the agent. */
 export function repeatStop(changes: Changes, run: RunRecord, node: NodeId): void {
   const stop = stopOf(run.state);
-  if (stop !== null) changes.stops.push(stopRow(run, node, stop.reason.message, stopClass(stop)));
+  if (stop === null) return;
+  changes.stop({ ...stopRow(run, node, stop.reason.message, stopClass(stop)), again: true });
 }
 
 /** Everything it may run on is told to stop it. */
 function tellNodes(changes: Changes, run: RunRecord, reason: string, errorClass: StopWish['class']): void {
   const sent = run.tasks.filter((task) => !isOver(task) && !neverSent(task));
   for (const node of new Set(sent.map((task) => task.node)))
-    changes.stops.push(stopRow(run, node, reason, errorClass));
+    changes.stop(stopRow(run, node, reason, errorClass));
 }
 
 function stopRow(run: RunRecord, node: NodeId, reason: string, errorClass: StopWish['class']): StopRow {
   const { signal, graceMs } = run.job.stop;
   const ask = awaitsCheckpoint(run) ? run.job.checkpoint : null;
-  return { node, run: run.id, stop: { reason, class: errorClass, signal, graceMs, ask } };
+  return { node, run: run.id, stop: { reason, class: errorClass, signal, graceMs, ask }, again: false };
 }
 
 /** It was asked for a checkpoint and has not told of one since. */

@@ -23,7 +23,7 @@ import {
   type TaskPlacement,
   type Uses,
 } from '@muster/model';
-import type { NodeSession, ServerInfo, Store, Submit } from '../contract.ts';
+import type { DispatchSession, ServerInfo, Store, Submit } from '../contract.ts';
 
 export const newId = {
   job: () => freshId('job', Date.now(), randomBytes(9)),
@@ -117,7 +117,7 @@ export function aServer(id: ServerId = newId.server()): ServerInfo {
   return { id, url: 'http://127.0.0.1:1', bootId: 'boot', pid: 1, pidStart: '1' };
 }
 
-export interface JoinedNode extends NodeSession {
+export interface JoinedNode extends DispatchSession {
   readonly name: string;
   readonly inventory: Inventory;
 }
@@ -169,7 +169,7 @@ export async function sayHello(
     tasks: changes.tasks ?? [],
   });
   if (answer.outcome !== 'committed') throw new Error(`hello: ${answer.outcome}`);
-  return { node, session, inventory, name: changes.name ?? answer.value.nodeName };
+  return { node, session, fenced: true, inventory, name: changes.name ?? answer.value.nodeName };
 }
 
 export async function lead(store: Store): Promise<number> {

@@ -129,10 +129,11 @@ export function nodeSuite(harness: Harness): void {
   test('a node that shrank keeps what is sold and sells no more', async () => {
     const store = await harness.store();
     const epoch = await lead(store);
-    const { node, session } = await joinNode(store);
+    const joined = await joinNode(store);
+    const { node } = joined;
     const unit = aUnit(await submitted(store), [placement(node, { devices: [7], cpuMilli: 60_000 })]);
     await store.commitPlan(epoch, aPlan([unit]));
-    await store.takeOutbox([{ node, session }], 1);
+    await store.takeOutbox([joined], 1);
     const small = anInventory({ gpus: 2, cpuMilli: 2000, memoryMib: 600 });
     const again = await sayHello(store, node, {
       inventory: small,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { NodeSession, OutboxCommand, Store } from '../../contract.ts';
+import type { DispatchSession, OutboxCommand, Store } from '../../contract.ts';
 import { aPlan, aSpec, aSubmit, aUnit, joinNode, lead, placement, sayHello, submitted } from '../builders.ts';
 import type { Harness } from './harness.ts';
 
-async function planned(store: Store, nodes: readonly NodeSession[]) {
+async function planned(store: Store, nodes: readonly DispatchSession[]) {
   const epoch = await lead(store);
   const job = await submitted(store, aSubmit({ spec: aSpec({ tasks: nodes.length }) }));
   const unit = aUnit(
@@ -28,7 +28,7 @@ export function outboxSuite(harness: Harness): void {
     const store = await harness.store();
     const [one, two] = [await joinNode(store), await joinNode(store)];
     const { epoch, job, unit } = await planned(store, [one, two]);
-    expect(await store.takeOutbox([{ node: one.node, session: 'other' }], 10)).toEqual([]);
+    expect(await store.takeOutbox([{ ...one, session: 'other' }], 10)).toEqual([]);
     const commands = await store.takeOutbox([one], 10);
     expect(commands).toMatchObject([
       {
@@ -174,5 +174,59 @@ export function outboxSuite(harness: Harness): void {
     expect(commands.filter((command) => command.kind === 'start')).toEqual([]);
     expect((await store.job(job))?.state).toMatchObject({ state: 'ended', result: { outcome: 'cancelled' } });
     expect((await store.counts()).outboxOpen).toBe(0);
+  });
+
+  test('where a start may come late, it keeps its capacity while its run is stopped, is sent again and then stopped', async () => {
+    const store = await harness.store();
+    const node = await joinNode(store);
+    const { job, unit } = await planned(store, [node]);
+    await store.takeOutbox([{ ...node, fenced: false }], 10);
+    await store.cancel(job, 'bo');
+    const again = { ...(await sayHello(store, node.node)), fenced: false };
+    const commands = await store.takeOutbox([again], 10);
+    expect(commands).toMatchObject([
+      { kind: 'start', command: { run: unit.run } },
+      { kind: 'stop', command: { run: unit.run } },
+    ]);
+    expect((await store.job(job))?.state).toMatchObject({ state: 'stopping' });
+    expect((await store.node(node.node))?.cpuMilliUsed).toBe(1000);
+    // The stop overtook the start: it is said again once the start is known to be there, whatever was answered.
+    const [start, stop] = [done(commands.slice(0, 1), 'accepted'), done(commands.slice(1), 'accepted')];
+    await store.closeOutbox(start);
+    await store.closeOutbox(stop);
+    expect(await store.takeOutbox([again], 10)).toMatchObject([{ kind: 'stop', command: { run: unit.run } }]);
+    const reason = { code: 'cancelled', message: 'stopped' };
+    const exit = { ok: false, class: 'cancelled', code: null, signal: null, reason } as const;
+    await store.observe(again, [{ kind: 'ended', run: unit.run, rank: 0, exit }]);
+    expect((await store.job(job))?.state).toMatchObject({ state: 'ended', result: { outcome: 'cancelled' } });
+    expect(await store.counts()).toMatchObject({ outboxOpen: 0 });
+    expect((await store.node(node.node))?.cpuMilliUsed).toBe(0);
+  });
+
+  test('a stop that was answered before the start was is said once more when the start is accepted', async () => {
+    const store = await harness.store();
+    const node = { ...(await joinNode(store)), fenced: false };
+    const { job } = await planned(store, [node]);
+    const start = await store.takeOutbox([node], 10);
+    await store.cancel(job, 'bo');
+    await store.closeOutbox(done(await store.takeOutbox([node], 10), 'accepted'));
+    expect(await store.takeOutbox([node], 10)).toEqual([]);
+    await store.closeOutbox(done(start, 'accepted'));
+    expect(await store.takeOutbox([node], 10)).toMatchObject([{ kind: 'stop' }]);
+  });
+
+  test('a gang that fails on a node which is to be told of its stop anyway is told once', async () => {
+    const store = await harness.store();
+    const node = await joinNode(store);
+    const epoch = await lead(store);
+    const job = await submitted(store, aSubmit({ spec: aSpec({ tasks: 2 }) }));
+    const unit = aUnit(job, [placement(node.node, { rank: 0 }), placement(node.node, { rank: 1 })]);
+    await store.commitPlan(epoch, aPlan([unit]));
+    await store.closeOutbox(done(await store.takeOutbox([node], 10), 'accepted'));
+    // Of two tasks it has lost one: the other is to be stopped.
+    const again = await sayHello(store, node.node, {
+      tasks: [{ run: unit.run, rank: 0, state: 'running', exit: null }],
+    });
+    expect(await store.takeOutbox([again], 10)).toMatchObject([{ kind: 'stop', command: { run: unit.run } }]);
   });
 }

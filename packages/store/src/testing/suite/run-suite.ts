@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { NodeSession, Store } from '../../contract.ts';
+import type { DispatchSession, Store } from '../../contract.ts';
 import {
   aPlan,
   aSpec,
@@ -19,7 +19,7 @@ import type { Harness } from './harness.ts';
 /** A run whose start commands were all taken and accepted. */
 export async function dispatched(
   store: Store,
-  nodes: readonly NodeSession[],
+  nodes: readonly DispatchSession[],
   spec = aSpec({ tasks: nodes.length }),
 ) {
   const epoch = await lead(store);
