@@ -18,21 +18,23 @@ export interface Placed {
   readonly endMs: number;
 }
 
-/** Every walk makes one, mostly for few jobs: columns of at most 64 bytes are made without asking the system for memory. */
+/** Every walk makes one, mostly for no job or few: columns of at most 64 bytes are made without asking the system for memory. */
 const fewest = 8;
+const noInts = new Int32Array(0);
+const noFloats = new Float64Array(0);
 
 export class PlacedJobs {
   length = 0;
-  job = new Int32Array(fewest);
+  job = noInts;
   readonly ids: JobId[] = [];
   readonly shapes: Shape[] = [];
   readonly uses: Ask[] = [];
-  endMs = new Float64Array(fewest);
+  endMs = noFloats;
   /** Of its placement. */
-  from = new Int32Array(fewest);
-  to = new Int32Array(fewest);
-  portSlot = new Int32Array(fewest);
-  port = new Int32Array(fewest);
+  from = noInts;
+  to = noInts;
+  portSlot = noInts;
+  port = noInts;
 
   push(job: number, id: JobId, shape: Shape, placement: Placement, uses: Ask, endMs: number): void {
     const at = this.length++;
@@ -74,11 +76,24 @@ export class PlacedJobs {
   }
 
   #grow(size: number): void {
+    if (size <= fewest) {
+      this.#begin();
+      return;
+    }
     this.job = grown(this.job, size);
     this.endMs = grown(this.endMs, size);
     this.from = grown(this.from, size);
     this.to = grown(this.to, size);
     this.portSlot = grown(this.portSlot, size);
     this.port = grown(this.port, size);
+  }
+
+  #begin(): void {
+    this.job = new Int32Array(fewest);
+    this.endMs = new Float64Array(fewest);
+    this.from = new Int32Array(fewest);
+    this.to = new Int32Array(fewest);
+    this.portSlot = new Int32Array(fewest);
+    this.port = new Int32Array(fewest);
   }
 }

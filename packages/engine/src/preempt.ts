@@ -40,8 +40,8 @@ export class Preemptions {
   readonly #exempt: number;
   readonly #members: Members;
   readonly #remembers: boolean;
-  readonly #rights: QuotaRights;
-  readonly #victims: Victims;
+  /** Made when somebody looks for victims: most walks have nobody who does. */
+  #known: { readonly rights: QuotaRights; readonly victims: Victims } | null = null;
   readonly #searches = new Map<string, VictimSearch>();
   #ending: readonly number[] | null = null;
   /** How often something was taken in this plan. */
@@ -56,14 +56,28 @@ export class Preemptions {
     this.#allowed = state.table.size > 0;
     this.#exempt = exempt;
     this.#remembers = remembers;
-    const tiers = new TierBook(state);
-    this.#rights = new QuotaRights(state, tiers);
-    this.#victims = new Victims(state, tiers, this.#rights, nowMs);
+  }
+
+  get #rights(): QuotaRights {
+    return this.#look().rights;
+  }
+
+  get #victims(): Victims {
+    return this.#look().victims;
+  }
+
+  #look() {
+    if (this.#known === null) {
+      const tiers = new TierBook(this.#state);
+      const rights = new QuotaRights(this.#state, tiers);
+      this.#known = { rights, victims: new Victims(this.#state, tiers, rights, this.#nowMs) };
+    }
+    return this.#known;
   }
 
   /** When a job that found no victims might find some though nothing else changes. */
   get againMs(): number {
-    return Math.min(this.#againMs, this.#victims.againMs);
+    return Math.min(this.#againMs, this.#known?.victims.againMs ?? never);
   }
 
   /** Whether there are victims for a waiting job of the lane as things stand; asked before anything is taken. */
@@ -163,7 +177,7 @@ export class Preemptions {
     this.#taken++;
     const { ledger } = this.#state.fleets.live;
     if (this.#searches.size > 0) for (let pick = from; pick < to; pick++) this.#touch(ledger.slot[pick]!);
-    this.#rights.used(this.#state.queue.entryOf(job).lane.project, uses);
+    this.#known?.rights.used(this.#state.queue.entryOf(job).lane.project, uses);
   }
 
   /** Gives every claim of this plan back, last first. */

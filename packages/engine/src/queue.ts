@@ -22,6 +22,7 @@ import { compareStanding, compareSubmitted, compareWaiting } from './order.ts';
 import type { Project, Projects } from './projects.ts';
 import { type Shape, ShapeTable } from './shape.ts';
 import { SortedInts } from './sorted-ints.ts';
+import { Standings } from './standings.ts';
 
 const notInLine = 0;
 const inLine = 1;
@@ -50,6 +51,8 @@ export class Queue {
   /** What all its jobs ask for together, waiting or placed. */
   readonly mix: Mix;
   readonly lines: Lines;
+  /** Of the walk that goes on, or of the last one: there is one walk at a time. */
+  readonly standings = new Standings();
   entries: (Entry | undefined)[] = [];
   lanes: (Lane | undefined)[] = [];
   waiting = 0;

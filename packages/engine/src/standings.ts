@@ -7,34 +7,32 @@ export const within = 0;
 export const beyond = 1;
 export const nothing = 2;
 
-/** Every walk makes one, mostly for few projects: columns of at most 64 bytes are made without asking the system for memory. */
-const fewest = 16;
-
+/** One serves walk after walk, because making columns costs more than most walks have to compare. */
 export class Standings {
   size = 0;
-  standing = new Uint8Array(fewest);
-  share = new Float64Array(fewest / 2);
+  standing = new Uint8Array(0);
+  share = new Float64Array(0);
   /** By path among siblings. */
-  order = new Int32Array(fewest);
+  order = new Int32Array(0);
   /** Its place in the heap of its siblings, so that one can move without being looked for. */
-  index = new Int32Array(fewest);
+  index = new Int32Array(0);
   /** The side above it; -1 for the first. */
-  parent = new Int32Array(fewest);
+  parent = new Int32Array(0);
   /** Its project, and whether it stands for the project's own jobs beside its children. */
-  project = new Int32Array(fewest);
-  own = new Uint8Array(fewest);
+  project = new Int32Array(0);
+  own = new Uint8Array(0);
+
+  /** No side is left: another tournament begins. */
+  clear(): void {
+    this.size = 0;
+  }
 
   /** A side that has nothing to send yet, at the end of its siblings. */
   add(project: number, own: boolean, parent: number, order: number, index: number): number {
     const side = this.size++;
-    this.standing = grown(this.standing, this.size);
-    this.share = grown(this.share, this.size);
-    this.order = grown(this.order, this.size);
-    this.index = grown(this.index, this.size);
-    this.parent = grown(this.parent, this.size);
-    this.project = grown(this.project, this.size);
-    this.own = grown(this.own, this.size);
+    if (side === this.standing.length) this.#grow(this.size);
     this.standing[side] = nothing;
+    this.share[side] = 0;
     this.order[side] = order;
     this.index[side] = index;
     this.parent[side] = parent;
@@ -79,6 +77,16 @@ export class Standings {
     if (standing[a] !== standing[b]) return standing[a]! < standing[b]!;
     if (share[a] !== share[b]) return share[a]! < share[b]!;
     return order[a]! < order[b]!;
+  }
+
+  #grow(size: number): void {
+    this.standing = grown(this.standing, size);
+    this.share = grown(this.share, size);
+    this.order = grown(this.order, size);
+    this.index = grown(this.index, size);
+    this.parent = grown(this.parent, size);
+    this.project = grown(this.project, size);
+    this.own = grown(this.own, size);
   }
 
   #put(siblings: number[], side: number, at: number): void {

@@ -12,7 +12,7 @@ import type { Ask } from './resource-keys.ts';
 import type { Shape } from './shape.ts';
 import { shareOf, staysWithin } from './shares.ts';
 import { offsetIn } from './sorted-ints.ts';
-import { beyond, nothing, Standings, within } from './standings.ts';
+import { beyond, nothing, type Standings, within } from './standings.ts';
 
 /** An entry that the walk has taken up; its starved jobs are another head. */
 export interface Head {
@@ -45,9 +45,6 @@ export interface Head {
 /** The side that is the whole tree. */
 const first = 0;
 
-/** Before there is a tournament; nothing is ever put into it. */
-const empty = new Standings();
-
 export class Turns {
   readonly #queue: Queue;
   readonly #projects: Projects;
@@ -58,7 +55,7 @@ export class Turns {
   /** Set once there is a tournament, of this rank. A side is a project in it, or a project's own jobs beside its children. */
   #began = false;
   #rank = 0;
-  #standings = empty;
+  readonly #standings: Standings;
   /** By side: heaps of heads or of sides below it, never both, and what it would send next. */
   #heads: Head[][] = [];
   #below: number[][] = [];
@@ -70,6 +67,7 @@ export class Turns {
     this.#queue = queue;
     this.#members = members;
     this.#projects = queue.projects;
+    this.#standings = queue.standings;
   }
 
   /**
@@ -99,17 +97,17 @@ export class Turns {
   passed(head: Head): void {
     // An array stands there for all its members that never started.
     if (!this.#members.hasMore(head.job)) advance(head);
-    this.#goOn(head);
+    this.#goOn(head, true);
   }
 
   /** No more of this entry can start; others of its lane may. */
   passedEntry(head: Head): void {
     head.position = -1;
     head.job = -1;
-    this.#goOn(head);
+    this.#goOn(head, false);
   }
 
-  #goOn(head: Head): void {
+  #goOn(head: Head, used: boolean): void {
     const { lane, starved, next } = head;
     head.next = -1;
     if (starved) {
@@ -123,13 +121,13 @@ export class Turns {
     if (head.position < 0) pop(heads, this.#before);
     else if (heads.length > 1) down(heads, 0, this.#before);
     if (next >= 0) this.#takeUp(lane, next, false);
-    this.#refresh(side);
+    this.#refresh(side, used);
   }
 
   /** Nothing more of this lane can start: all of it leaves the line. */
   dropped(head: Head): void {
     this.#out.add(head.lane);
-    if (head.side >= 0) this.#refresh(head.side);
+    if (head.side >= 0) this.#refresh(head.side, false);
   }
 
   #takeUp(lane: Lane, at: number, starved: boolean): void {
@@ -184,7 +182,7 @@ export class Turns {
     this.#ranks.delete(rank);
     this.#began = true;
     this.#rank = rank;
-    this.#standings = new Standings();
+    this.#standings.clear();
     this.#heads = [];
     this.#below = [];
     this.#next = [];
@@ -224,11 +222,11 @@ export class Turns {
     for (const each of below) this.#settle(each);
     heapify(this.#heads[side]!, this.#before);
     for (let at = (below.length >>> 1) - 1; at >= 0; at--) this.#standings.sink(below, at);
-    this.#rate(side);
+    this.#rate(side, true);
   }
 
-  /** What the side would send next, and what that makes it compare by. */
-  #rate(side: number): void {
+  /** What the side would send next, and what that makes it compare by; its share only where use may be another. */
+  #rate(side: number, used: boolean): void {
     const heads = this.#heads[side]!;
     this.#clean(heads, this.#before);
     const below = this.#below[side]!;
@@ -239,16 +237,16 @@ export class Turns {
     else if (parent[side]! >= 0) {
       const at = project[side]!;
       const isOwn = own[side] === 1;
+      if (used || standing[side] === nothing) share[side] = shareOf(this.#projects, at, isOwn);
       standing[side] = !isOwn && staysWithin(this.#projects.amounts, at, next.ask) ? within : beyond;
-      share[side] = shareOf(this.#projects, at, isOwn);
     }
   }
 
   /** The side's next job, or its use, is another: its place and that of all above it follow. */
-  #refresh(from: number): void {
+  #refresh(from: number, used: boolean): void {
     const { parent } = this.#standings;
     for (let side = from; ; side = parent[side]!) {
-      this.#rate(side);
+      this.#rate(side, used);
       if (parent[side]! < 0) return;
       const siblings = this.#below[parent[side]!]!;
       if (siblings.length > 1) this.#standings.moved(siblings, side);
