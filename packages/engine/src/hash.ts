@@ -76,6 +76,11 @@ function finish(word: number): number {
   return (w ^ (w >>> 16)) >>> 0;
 }
 
+const hexBytes: readonly string[] = Array.from({ length: 256 }, (_, byte) =>
+  byte.toString(16).padStart(2, '0'),
+);
+
 function hex(word: number): string {
-  return word.toString(16).padStart(8, '0');
+  const high = hexBytes[word >>> 24]! + hexBytes[(word >>> 16) & 255]!;
+  return high + hexBytes[(word >>> 8) & 255]! + hexBytes[word & 255]!;
 }

@@ -42,13 +42,14 @@ export function countLacks(fleet: Fleet, question: LackQuestion): LackCount[] {
     if (nodes > 0) counts.set(lack, (counts.get(lack) ?? 0) + nodes);
   };
   for (const nodes of fleet.byClass) if (nodes && nodes.existing > 0) countClass(fleet, question, nodes, add);
-  return lackOrder.flatMap((lack): LackCount[] => {
+  const lacks: LackCount[] = [];
+  for (const lack of lackOrder) {
     const nodes = counts.get(lack);
-    if (nodes === undefined) return [];
-    return lack === 'resource-busy'
-      ? [{ lack, nodes, note: resourceNote(fleet, question) }]
-      : [{ lack, nodes }];
-  });
+    if (nodes === undefined) continue;
+    const isCounted = lack === 'resource-busy';
+    lacks.push(isCounted ? { lack, nodes, note: resourceNote(fleet, question) } : { lack, nodes });
+  }
+  return lacks;
 }
 
 type Add = (lack: Lack, nodes: number) => void;
