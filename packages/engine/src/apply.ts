@@ -76,7 +76,8 @@ function applyOther(state: State, body: Exclude<EventBody, JobBody | NodeBody>):
       state.projects.setPolicy(body.policy);
       state.projects.countUsers(runUses(state));
       state.queue.setPolicy(body.policy, state.clockMs);
-      for (const run of state.runs.values()) state.table.setRate(run.run, rateOf(state, run));
+      for (const run of state.runs.values())
+        state.table.setRate(run.run, rateOf(state, run, state.jobs.slotOf(run.job)));
       state.wanting.clear();
       // Whoever is behind a ceiling may have a right now, or was about to look for victims.
       state.againMs = 0;

@@ -41,23 +41,27 @@ export class ForkMap<K, V> {
   }
 
   set(key: K, value: V): void {
-    if (!this.has(key)) this.size++;
-    if (this.#own === null) this.#common.set(key, value);
-    else {
-      this.#own.set(key, value);
-      this.#settle();
+    if (this.#own === null) {
+      this.#common.set(key, value);
+      this.size = this.#common.size;
+      return;
     }
+    if (!this.has(key)) this.size++;
+    this.#own.set(key, value);
+    this.#settle();
   }
 
   delete(key: K): void {
+    if (this.#own === null) {
+      this.#common.delete(key);
+      this.size = this.#common.size;
+      return;
+    }
     if (!this.has(key)) return;
     this.size--;
-    if (this.#own === null) this.#common.delete(key);
-    else {
-      this.#own.delete(key);
-      if (this.#common.has(key)) this.#gone.add(key);
-      this.#settle();
-    }
+    this.#own.delete(key);
+    if (this.#common.has(key)) this.#gone.add(key);
+    this.#settle();
   }
 
   /** In no order that a decision may rest on. */

@@ -5,7 +5,7 @@ import type { Fleet } from './fleet.ts';
 import type { Placement } from './ledger.ts';
 import type { ClassFit } from './match.ts';
 import { opens, roomFor } from './node-room.ts';
-import type { Shape } from './shape.ts';
+import { isOneTask, type Shape } from './shape.ts';
 import { takeTasks } from './take-tasks.ts';
 import { findTightest, type RoomOf, type Tightest } from './tightest.ts';
 
@@ -34,7 +34,7 @@ export class Latest implements Tightest {
     position: number,
     needsPort: boolean,
   ): void {
-    this.shape = isOneTask(shape) ? shape : null;
+    this.shape = isOnlyTask(shape) ? shape : null;
     this.#fits = fits;
     this.fit = fit;
     this.slot = slot;
@@ -97,6 +97,14 @@ export class Latest implements Tightest {
   }
 }
 
+/** Whether any node holds a task of a shape that is one task and may go anywhere. */
+export function holdsOne(fleet: Fleet, shape: Shape): boolean {
+  const any = new AnyRoom(fleet, shape);
+  for (const { fits } of shape.groups[0]!.options)
+    if (findTightest(fleet, fits, 1, true, any).slot >= 0) return true;
+  return false;
+}
+
 /** For a job that avoids no node and has no other task. */
 class AnyRoom implements RoomOf {
   readonly #fleet: Fleet;
@@ -113,8 +121,6 @@ class AnyRoom implements RoomOf {
 }
 
 /** Whether every job of the shape is one task that may go anywhere, and one alternative is all it has. */
-function isOneTask({ ranked, groups, demand, nodePreferences }: Shape): boolean {
-  if (ranked.length !== 1 || groups.length !== 1 || nodePreferences.length > 0) return false;
-  const { tasks, topology, near } = groups[0]!.demand;
-  return tasks === 1 && topology === null && near === null && demand.topology === null;
+function isOnlyTask(shape: Shape): boolean {
+  return shape.ranked.length === 1 && shape.nodePreferences.length === 0 && isOneTask(shape);
 }

@@ -304,9 +304,12 @@ class Parts {
     }
     const { tasks, exclusive } = ends.runs[what]!;
     const { node } = fleet.facts[slot]!;
-    for (const task of tasks)
-      if (task.node === node)
+    const isAlone = ends.nodesOf(what).length === 1;
+    for (let t = 0; t < tasks.length; t++) {
+      const task = tasks[t]!;
+      if (isAlone || task.node === node)
         fleet.changeTask(sign, slot, task, task.devices, 0, task.devices.length, task.deviceMilli);
+    }
     count(fleet, slot, sign, exclusive);
   }
 }

@@ -191,6 +191,11 @@ export function asksForPlaces({ demand }: Shape): boolean {
   return demand.topology !== null || demand.groups.some(({ topology, near }) => topology ?? near);
 }
 
+/** Whether it is one task that may go anywhere. */
+export function isOneTask(shape: Shape): boolean {
+  return shape.groups.length === 1 && shape.groups[0]!.demand.tasks === 1 && !asksForPlaces(shape);
+}
+
 /** Whether the group must be near another, or another near it. */
 export function isTied({ groups }: Shape, group: number): boolean {
   const { near, name } = groups[group]!.demand;

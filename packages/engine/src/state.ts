@@ -13,6 +13,7 @@ import {
 import { Claims } from './claims.ts';
 import { ClassTable } from './classes.ts';
 import { hourlyRate } from './damage.ts';
+import type { Entry } from './entry.ts';
 import { Fleet } from './fleet.ts';
 import { ForkMap } from './fork-map.ts';
 import { held, JobTable, spent } from './jobs.ts';
@@ -176,9 +177,10 @@ export function startRun(state: State, run: LiveRun, plannedMs: number | null): 
   const fleet = state.fleets.live;
   state.runs.set(run.run, run);
   state.touched = true;
-  const { lane, duration } = state.queue.entryOf(state.jobs.slotOf(run.job));
-  const { project, user } = lane;
-  const ask = state.projects.keys.ask(run.uses);
+  const job = state.jobs.slotOf(run.job);
+  const entry = state.queue.entryOf(job);
+  const { project, user } = entry.lane;
+  const ask = state.projects.keys.held(run.uses);
   if (plannedMs !== null) state.projects.remember(project, ask, plannedMs);
   state.projects.take(project, user, ask, 1);
   for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.tightened.add(at);
@@ -197,29 +199,28 @@ export function startRun(state: State, run: LiveRun, plannedMs: number | null): 
     fleet.end(slot, position);
     seen.add(slot);
   }
-  state.ends.add(run, [...seen], duration, state.clockMs);
+  state.ends.add(run, [...seen], entry.duration, state.clockMs);
   for (const slot of seen) fleet.moved(slot);
   const first = run.tasks.find((task) => task.rank === 0);
   invariant(first, `run ${run.run} has no rank 0`);
   takePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
-  state.table.add(run, ownerOf(state, run), (node) => fleet.slotOf(node));
+  state.table.add(run, ownerOf(state, run, job), (node) => fleet.slotOf(node));
   if (run.stopping) state.projects.leave(project, ask, 1);
   noticeUse(state, project, ask);
-  noticeVictim(state, run);
+  noticeVictim(state, run, entry);
 }
 
 /** What an hour of the run costs, at the price of its tier. */
-export function rateOf(state: State, run: LiveRun): number {
-  const tier = tierNamed(state.policy, state.queue.entryOf(state.jobs.slotOf(run.job)).facts.tier);
-  return hourlyRate(run, state.policy.prices, tier?.priceMilli ?? 1000);
+export function rateOf({ policy, queue }: State, run: LiveRun, job: number): number {
+  const tier = tierNamed(policy, queue.entryOf(job).facts.tier);
+  return hourlyRate(run, policy.prices, tier?.priceMilli ?? 1000);
 }
 
-function ownerOf(state: State, run: LiveRun): RunOwner {
-  const job = state.jobs.slotOf(run.job);
+function ownerOf(state: State, run: LiveRun, job: number): RunOwner {
   const { lane, facts } = state.queue.entryOf(job);
   const durationMs = facts.durationMs ?? never;
   const uses = state.projects.keys.held(run.uses);
-  return { job, project: lane.project.id, tier: facts.tier, uses, rate: rateOf(state, run), durationMs };
+  return { job, project: lane.project.id, tier: facts.tier, uses, rate: rateOf(state, run, job), durationMs };
 }
 
 /** The job waits. One that may preempt and for which nobody looked in vain yet is looked at, though there is no room. */
@@ -299,9 +300,9 @@ function noticeUse(state: State, project: Project, { keys, amounts }: Ask): void
 }
 
 /** A run that may be stopped from some moment on: whoever looks for victims looks again then. */
-function noticeVictim(state: State, run: LiveRun): void {
+function noticeVictim(state: State, run: LiveRun, { facts }: Entry): void {
   if (run.stopping || !state.looking) return;
-  const tier = tierNamed(state.policy, state.queue.entryOf(state.jobs.slotOf(run.job)).facts.tier);
+  const tier = tierNamed(state.policy, facts.tier);
   const shieldMs = tier?.minRunMs ?? 0;
   if (shieldMs > 0 && run.startedMs === null) return;
   const fromMs = shieldMs === 0 ? 0 : run.startedMs! + shieldMs;
@@ -325,25 +326,25 @@ export function changeRun(
   const changed = { ...run, ...change };
   state.runs.set(id, changed);
   state.table.update(changed);
+  const entry = state.queue.entryOf(state.jobs.slotOf(run.job));
   if (changed.stopping && !run.stopping) {
-    const { project } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
-    state.projects.leave(project, state.projects.keys.ask(run.uses), 1);
+    state.projects.leave(entry.lane.project, state.projects.keys.held(run.uses), 1);
     // Who is on the way out is waited for, or leaves its project with less to give.
     if (state.looking) state.againMs = 0;
   }
-  noticeVictim(state, changed);
-  retime(state, changed);
+  noticeVictim(state, changed, entry);
+  retime(state, changed, entry);
 }
 
 /** When it is expected to end is another moment. */
-function retime({ ends, queue, jobs, fleets, clockMs }: State, run: LiveRun): void {
-  const { duration } = queue.entryOf(jobs.slotOf(run.job));
+function retime({ ends, fleets, clockMs }: State, run: LiveRun, { duration }: Entry): void {
   for (const slot of ends.change(run, duration, clockMs)) fleets.live.moved(slot);
 }
 
 /** Durations are others by a new policy. */
 export function retimeRuns(state: State): void {
-  for (const run of state.runs.values()) retime(state, run);
+  const { runs, queue, jobs } = state;
+  for (const run of runs.values()) retime(state, run, queue.entryOf(jobs.slotOf(run.job)));
 }
 
 /** Everything the run held is free again. */
@@ -355,7 +356,7 @@ export function endRun(state: State, id: RunId, endedMs: number): void {
   for (const slot of state.ends.remove(id)) fleet.moved(slot);
   state.touched = true;
   const { project, user } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
-  const ask = state.projects.keys.ask(run.uses);
+  const ask = state.projects.keys.held(run.uses);
   state.projects.remember(project, ask, endedMs);
   state.projects.take(project, user, ask, -1);
   if (run.stopping) state.projects.leave(project, ask, -1);

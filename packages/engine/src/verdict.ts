@@ -2,13 +2,14 @@
 // before any plan; whether jobs ahead took the room in the same plan is for the caller to see (make-plan.ts).
 import { type LackCount, type NoHardware, type Policy, passingLacks, type Verdict } from '@muster/model';
 import { Attempt, type Progress } from './attempt.ts';
-import { groupOrder, likeliest, place, slotsOf } from './fit.ts';
+import { groupOrder, likeliest, place } from './fit.ts';
 import type { Fleet } from './fleet.ts';
 import { countLacks } from './lacks.ts';
+import { holdsOne } from './latest.ts';
 import { undo } from './ledger.ts';
 import { nearestGang, nearestTask, unknownLevels } from './nearest.ts';
 import { type Reason, reasonOf } from './reason.ts';
-import { matchShape, type Shape } from './shape.ts';
+import { isOneTask, matchShape, type Shape } from './shape.ts';
 
 /** The live fleet, and the same fleet empty, made when first asked for and kept while no node changes what it has. */
 export class Fleets {
@@ -68,14 +69,15 @@ function whyNever(fleets: Fleets, shape: Shape): Reason | null {
 }
 
 function fits(fleet: Fleet, shape: Shape): boolean {
+  if (isOneTask(shape)) return holdsOne(fleet, shape);
   const placement = place(fleet, shape, []);
   if (placement) undo(fleet, placement);
   return placement !== null;
 }
 
 function noRoom(fleet: Fleet, shape: Shape): Verdict {
-  const { combination: _, groupIndex: __, ...found } = furthest(fleet, shape);
-  return { kind: 'waits', reasons: [{ code: 'no-room', ...found }] };
+  const { group, tasks, tasksFit, nodes, lacks } = furthest(fleet, shape);
+  return { kind: 'waits', reasons: [{ code: 'no-room', group, tasks, tasksFit, nodes, lacks }] };
 }
 
 function impossible(fleet: Fleet, shape: Shape): Verdict {
@@ -105,8 +107,10 @@ export function furthest(fleet: Fleet, shape: Shape) {
   const best = furthestCombination(fleet, shape);
   const attempt = new Attempt(fleet, shape, likeliest(fleet, shape, best));
   const { group, tasksFit } = attempt.run(best, groupOrder(shape, best));
-  const own = new Set(slotsOf(fleet, attempt.placement));
-  const needsPort = group === 0 && attempt.placement.port < 0;
+  const { from, to, port } = attempt.placement;
+  const own = new Set<number>();
+  for (let pick = from; pick < to; pick++) own.add(fleet.ledger.slot[pick]!);
+  const needsPort = group === 0 && port < 0;
   const lacks = countLacks(fleet, { shape, group, needsPort, own });
   undo(fleet, attempt.placement);
   const { name, tasks } = shape.groups[group]!.demand;
