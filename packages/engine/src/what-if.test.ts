@@ -231,6 +231,22 @@ describe('what if', { timeout }, () => {
     expect(back.cost).toEqual({ lostMicro: 0, sparedMicro: 3_030_000, hourMicro: 0 });
   });
 
+  test('a job that would lose its claim is told what it waits for then, also beside others that waited for it already', () => {
+    const world = new World(loadEngine, node('a'));
+    world.submit(job(1, oneTask(8), { tier: 'spot' }));
+    for (const { run } of cycle(world).units) world.running(run);
+    world.nowMs += hour;
+    world.submit(job(2, oneTask(8), { submittedMs: world.nowMs }));
+    world.submit(job(3, oneTask(8), { submittedMs: world.nowMs }));
+    world.cycle();
+    world.setNode(nodeId('a'), 'silent');
+    while (world.cycle().units.length > 0);
+    const [victim] = world.runs.keys();
+    const { answer } = askAndDo(world, () => world.finish(victim!))!;
+    const codes = answer.verdicts.map(({ job: id, before, after }) => [id, codeOf(before), codeOf(after)]);
+    expect(codes).toEqual([[jobId(2), 'preempting', 'no-room']]);
+  });
+
   test('a look that is cut short says so', () => {
     const world = new World(loadEngine, node('a'));
     for (let n = 1; n <= 3; n++) world.submit(job(n, oneTask(1)));

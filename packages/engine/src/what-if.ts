@@ -74,6 +74,8 @@ class Future {
   settled = false;
   readonly started = new Map<JobId, WhatIfStart>();
   readonly preempted = new Map<RunId, WhatIfPreemption>();
+  /** Jobs that lost their claim, with what they waited for until then. */
+  readonly released = new Map<JobId, Verdict | null>();
   /** What every entry was last told. */
   readonly told = new Map<string, Verdict>();
   #planned: ReadonlyMap<JobId, PlannedStart> | null = null;
@@ -154,6 +156,7 @@ class Future {
       }
       case 'release': {
         const { job, jobVersion, reason } = unit;
+        this.released.set(job, verdictOf(this.state, job, this.nowMs));
         this.tell({ kind: 'job.unclaimed', job, version: jobVersion + 1, reason });
         break;
       }
@@ -270,7 +273,26 @@ function verdictsOf(without: Future, withIt: Future): WhatIfVerdict[] {
     const [from, to] = [without.withStart(first, was), withIt.withStart(first, is)];
     found.push({ project, jobs, job: first, before: from, after: to });
   }
-  return found.sort(byJob);
+  return [...found, ...releasedOf(without, withIt, found)].sort(byJob);
+}
+
+/** Who lost a claim and waits in a line that is told nothing new. */
+function releasedOf(without: Future, withIt: Future, told: readonly WhatIfVerdict[]): WhatIfVerdict[] {
+  const { queue, jobs } = withIt.state;
+  const found: WhatIfVerdict[] = [];
+  for (const [job, before] of withIt.released) {
+    const slot = jobs.slots.get(job);
+    if (without.released.has(job) || slot === undefined || !queue.stands(slot)) continue;
+    if (told.some((other) => queue.entryOf(jobs.slotOf(other.job)) === queue.entryOf(slot))) continue;
+    found.push({
+      project: projectOf(withIt.state, job),
+      jobs: 1,
+      job,
+      before,
+      after: withIt.reasonToWait(job),
+    });
+  }
+  return found;
 }
 
 function bindingOf(verdict: Verdict | null): string {
