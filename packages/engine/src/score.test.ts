@@ -179,6 +179,29 @@ describe('the table', () => {
     ]);
   });
 
+  test('counts as fitting only what racks have power for, together and not node by node', () => {
+    const world = worldOf([
+      node('a', { pool: 'x', labels: { rack: 'r1' } }),
+      node('b', { pool: 'x', labels: { rack: 'r1' } }),
+      node('c', { pool: 'y', labels: { rack: 'r2' } }),
+    ]);
+    const power = { name: 'power', level: 'rack', unit: 'W', perDevice: { H100: 700 }, perTask: 0 };
+    const resources = [{ ...power, capacity: { r1: 2500, r2: 100 } }];
+    world.setPolicy({ ...defaultPolicy, topology: { ...defaultPolicy.topology, resources } });
+    const fitting = (): unknown[] =>
+      tableOf(world, oneTask(1)).rows.map(({ pool, nodes, tasksFit }) => [pool, nodes, tasksFit]);
+    expect(fitting()).toEqual([
+      ['x', 2, 3],
+      ['y', 1, 0],
+    ]);
+    world.submit(job(1, oneTask(2)));
+    world.cycle();
+    expect(fitting()).toEqual([
+      ['x', 2, 1],
+      ['y', 1, 0],
+    ]);
+  });
+
   test('has no row for nodes that a constraint keeps the job from, and counts none of them', () => {
     const world = worldOf([
       node('a', { pool: 'x', labels: { rack: 'r1' } }),

@@ -23,16 +23,18 @@ import { amountRoom, isClosed, labelsAllowed, scoreOn } from './node-room.ts';
 import { compareText } from './order.ts';
 import { Preemptions } from './preempt.ts';
 import { roomAfterMs } from './room-after.ts';
+import { Rooms } from './rooms.ts';
 import { matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { supposed } from './supposed-job.ts';
+import { root } from './tree.ts';
 import { fitsNow, whyNot } from './verdict.ts';
 
 /** A kind of place, while its nodes are gathered. */
 interface Kind {
   row: ScoreRow;
-  readonly classes: Set<number>;
-  readonly nodes: string[];
+  readonly fits: ClassFit[];
+  readonly slots: Set<number>;
 }
 
 /** `known`: a job that waits already asks this, and counts once. */
@@ -51,9 +53,9 @@ export function scoreOf(state: State, request: JobRequest, known: boolean, nowMs
     if (known) queue.mix.add(shape.mix, 1);
     return found;
   });
-  const rows = kinds.map(({ row, nodes }, i) => {
+  const rows = kinds.map(({ row, slots }, i) => {
     const split = kinds.some(({ row: other }, j) => j !== i && samePlace(row, other));
-    const only = onlyThere(demand, row, split ? nodes : null);
+    const only = onlyThere(demand, row, split ? namesOf(state.fleets.live, slots) : null);
     const { group } = row;
     const tasks = demand.groups.find(({ name }) => name === group)!.tasks;
     const start = row.chosen > 0 ? atOnce : supposed(state, facts, only, (job) => howItStarts(state, job));
@@ -94,14 +96,30 @@ function kindsOf(fleet: Fleet, shape: Shape): Kind[] {
           const slot = index.at(p);
           if (!labelsAllowed(fleet, shape, slot)) continue;
           const row: ScoreRow = { ...where, ...termsOn(fleet, shape, group, slot, fit), ...untried };
-          const kind = kinds.get(key) ?? { row: null as never, classes: new Set(), nodes: [] };
+          const kind = kinds.get(key) ?? { row: null as never, fits: [], slots: new Set() };
           kind.row = kind.row ? together(kind.row, row) : row;
-          kind.classes.add(fit.classId);
-          kind.nodes.push(fleet.facts[slot]!.name);
+          if (kind.fits.at(-1) !== fit) kind.fits.push(fit);
+          kind.slots.add(slot);
           kinds.set(key, kind);
         }
       }
-  return [...kinds.values()];
+  const found = [...kinds.values()];
+  // What one node takes of a rack's power is not there for another.
+  if (fleet.resources.list.length > 0)
+    for (const kind of found) kind.row = { ...kind.row, tasksFit: roomIn(fleet, shape, kind) };
+  return found;
+}
+
+/** How many tasks nodes of the kind hold together, with what is left of the countable resources of their domains. */
+function roomIn(fleet: Fleet, shape: Shape, { fits, slots }: Kind): number {
+  const isThere = (slot: number): boolean => slots.has(slot);
+  const room = (slot: number, fit: ClassFit): number =>
+    isThere(slot) && !isClosed(fleet, shape, slot, false) ? amountRoom(fleet, slot, fit) : 0;
+  return new Rooms(fleet, fits, room, isThere).sync().room[root]!;
+}
+
+function namesOf({ facts }: Fleet, slots: ReadonlySet<number>): string[] {
+  return [...slots].map((slot) => facts[slot]!.name);
 }
 
 /** Nothing says yet where the data of a job is. */
@@ -117,7 +135,8 @@ const untried = {
 
 /** `total` is what placing compares: an hour of the work. */
 function termsOn(fleet: Fleet, shape: Shape, group: GroupDemand, slot: number, fit: ClassFit) {
-  const tasksFit = isClosed(fleet, shape, slot, false) ? 0 : amountRoom(fleet, slot, fit);
+  const amounts = isClosed(fleet, shape, slot, false) ? 0 : amountRoom(fleet, slot, fit);
+  const tasksFit = fleet.resources.roomAt(slot, fit.needs, amounts);
   const asked = scoreOn(fleet, shape, slot, fit);
   const { price, speed, trust } = fit.cost;
   const fragmentation = group.tasks === 1 && tasksFit > 0 ? fragmentationOn(fleet, slot, fit) : 0;
@@ -148,8 +167,7 @@ function choose(fleet: Fleet, shape: Shape, kinds: readonly Kind[]): void {
     const { demand, options } = shape.groups[ledger.group[pick]!]!;
     const alternative = options.findIndex(({ fits }) => fits.includes(fit));
     const kind = kinds.find(
-      ({ row, classes }) =>
-        row.group === demand.name && row.alternative === alternative && classes.has(fit.classId),
+      ({ row, fits }) => row.group === demand.name && row.alternative === alternative && fits.includes(fit),
     );
     if (kind) kind.row = { ...kind.row, chosen: kind.row.chosen + ledger.tasks[pick]! };
   }

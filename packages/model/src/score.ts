@@ -50,7 +50,7 @@ export interface ScoreRow extends HourlyTerms, OnceTerms {
   readonly victims: number;
   /** Hourly terms over the work of one task, and the others. */
   readonly total: number;
-  /** Nodes of this kind that take work, and how many tasks they hold now, each by itself. */
+  /** Nodes of this kind that take work, and how many tasks they hold now, countable resources of their places included. */
   readonly nodes: number;
   readonly tasksFit: number;
   /** Tasks that the engine would put there if the job were next. */
