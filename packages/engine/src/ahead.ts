@@ -1,8 +1,9 @@
 // Who is ahead of a waiting job and by which rule: the first difference in the order of order.ts, as things stand. The walk of a
 // cycle moves shares while it goes on, so that it may serve projects in turns; this is the order it begins with, as if all
-// waiting jobs stood in line.
+// waiting jobs stood in line that could ever start.
 import type { Ahead, AheadJob, OrderRule } from '@muster/model';
 import type { Entry } from './entry.ts';
+import { Impossible } from './impossible.ts';
 import type { Line } from './lines.ts';
 import { compareText } from './order.ts';
 import type { Project } from './projects.ts';
@@ -12,9 +13,12 @@ import type { State } from './state.ts';
 /** More are counted, not listed. */
 const listedMax = 5;
 
-export function aheadOf(state: State, job: number): Ahead {
+/** Null for a job that could never start: it waits for a change, and not for others. */
+export function aheadOf(state: State, job: number): Ahead | null {
   const { queue } = state;
   const own = queue.entryOf(job);
+  const impossible = new Impossible(state);
+  if (impossible.has(job)) return null;
   const jobs: AheadJob[] = [];
   const list = (other: number, because: OrderRule): boolean => {
     const { project } = queue.entryOf(other).lane;
@@ -23,16 +27,16 @@ export function aheadOf(state: State, job: number): Ahead {
   };
   const isStarved = queue.isStarved(job);
   let count = isStarved ? queue.starved.rank(job) : queue.starved.size;
-  let p = queue.starved.first();
-  for (let n = 0; n < Math.min(count, listedMax); n++, p = queue.starved.next(p)) {
+  count -= impossible.starvedBefore(isStarved ? job : null);
+  for (let p = queue.starved.first(); jobs.length < Math.min(count, listedMax); p = queue.starved.next(p)) {
     const other = queue.starved.at(p);
-    list(other, { rule: 'starved', sinceMs: state.jobs.sinceMs[other]! });
+    if (!impossible.has(other)) list(other, { rule: 'starved', sinceMs: state.jobs.sinceMs[other]! });
   }
   if (isStarved) return { count, jobs };
   for (const rank of queue.lines.ranks()) {
-    if (rank > own.rank) count += queue.lines.waitingAt(rank);
+    if (rank > own.rank) count += queue.lines.waitingAt(rank) - impossible.atRank(rank);
     if (rank < own.rank) break;
-    const tree = new Standings(state, rank);
+    const tree = new Standings(state, rank, impossible);
     if (rank === own.rank) count += tree.before(own, job);
     if (jobs.length === listedMax) continue;
     for (const other of tree.inOrder()) {
@@ -82,27 +86,29 @@ interface Side {
 /** The projects of one rank as they compare now. */
 class Standings {
   readonly #state: State;
+  readonly #impossible: Impossible;
   readonly #root: Side;
   readonly #sides = new Map<Project, Side>();
 
-  constructor(state: State, rank: number) {
+  constructor(state: State, rank: number, impossible: Impossible) {
     this.#state = state;
+    this.#impossible = impossible;
     const { projects, queue } = state;
     this.#root = makeSide(projects.root, false);
     this.#sides.set(projects.root, this.#root);
-    for (const line of queue.lines.at(rank)) this.#enter(line);
+    for (const line of queue.lines.at(rank))
+      if (impossible.inLine(line, null) < line.jobs.size) this.#enter(line);
     this.#settle(this.#root);
   }
 
   *inOrder(side = this.#root): IterableIterator<number> {
-    const jobs = side.line?.jobs;
-    if (jobs) for (let p = jobs.first(); p >= 0; p = jobs.next(p)) yield jobs.at(p);
+    if (side.line) yield* this.#possible(side.line);
     for (const below of side.sides) yield* this.inOrder(below);
   }
 
   /** Jobs of this rank before one of them. */
   before(entry: Entry, job: number): number {
-    let count = entry.line.jobs.rank(job);
+    let count = entry.line.jobs.rank(job) - this.#impossible.inLine(entry.line, job);
     let at = this.#root;
     for (const next of this.#path(entry.lane.project)) {
       for (const side of at.sides) {
@@ -112,6 +118,11 @@ class Standings {
       at = next;
     }
     return count;
+  }
+
+  *#possible({ jobs }: Line): IterableIterator<number> {
+    for (let p = jobs.first(); p >= 0; p = jobs.next(p))
+      if (!this.#impossible.has(jobs.at(p))) yield jobs.at(p);
   }
 
   /** The sides in which two projects differ first; null for one project. */
@@ -150,8 +161,12 @@ class Standings {
     const { projects, queue } = this.#state;
     for (const below of side.sides) this.#settle(below);
     side.sides.sort(compareSides);
-    side.count = side.line?.jobs.size ?? side.sides.reduce((sum, { count }) => sum + count, 0);
-    side.next = side.line?.jobs.at(0) ?? side.sides[0]?.next ?? -1;
+    const { line } = side;
+    side.count = line
+      ? line.jobs.size - this.#impossible.inLine(line, null)
+      : side.sides.reduce((sum, { count }) => sum + count, 0);
+    const [first] = line ? this.#possible(line) : [];
+    side.next = first ?? side.sides[0]?.next ?? -1;
     if (side === this.#root) return;
     side.within =
       !side.own && staysWithin(projects.amounts, side.project.id, queue.entryOf(side.next).lane.shape.ask);

@@ -105,6 +105,36 @@ describe('who is ahead', () => {
     ]);
   });
 
+  test('is nobody who could never start, whatever its place in the order, and nobody of an impossible job', () => {
+    const jobs = [
+      job(1, oneTask(8), { project: 'blue' }),
+      job(2, oneTask(9), { project: 'blue', tier: 'critical' }),
+      job(3, oneTask(9), { project: 'blue', priority: 5 }),
+      job(4, oneTask(4), { project: 'red', priority: 5 }),
+      job(5, oneTask(8), { project: 'blue', priority: 1 }),
+    ];
+    const quotas = [quota('red', { ceiling: { gpu: 2000 } })];
+    expect(rules(1, jobs, quotas)).toEqual([[5, { rule: 'priority', theirs: 1, yours: 0 }]]);
+    const world = new World(loadEngine, node('a'));
+    for (const facts of jobs) world.submit(facts);
+    expect(world.engine.explain(jobId(3), 1000)).toMatchObject({
+      verdict: { kind: 'impossible' },
+      ahead: null,
+    });
+  });
+
+  test('is no project that only a job that could never start would keep within its guarantee', () => {
+    const world = new World(loadEngine, node('a'));
+    world.setPolicy({ ...world.rows().policy, quotas: [quota('blue', { guaranteed: { gpu: 5000 } })] });
+    for (const [i, project] of ['blue', 'green'].entries())
+      world.submit(job(100 + i, oneTask(4), { project }));
+    world.cycle();
+    world.submit(job(1, oneTask(8), { project: 'blue' }));
+    world.submit(job(2, oneTask(1, 'B200'), { project: 'blue', priority: 5 }));
+    world.submit(job(3, oneTask(8), { project: 'red' }));
+    expect(world.engine.explain(jobId(3), 1000)!.ahead).toEqual({ count: 0, jobs: [] });
+  });
+
   test('by guarantee, share with both numbers, and name, of the projects in which the two differ', () => {
     const jobs = [
       job(1, oneTask(8), { project: 'blue/lab' }),

@@ -68,7 +68,7 @@ function explained(state: State, id: JobId, verdict: Verdict): Explanation {
     return { ...onlyVerdict(verdict), ...(member === undefined && endsOfArray(state, job)) };
   if (member === undefined) return whole(state, job, verdict);
   const ahead = aheadOf(state, job);
-  return { ...onlyVerdict(verdict), ahead: { ...ahead, count: ahead.count + count } };
+  return { ...onlyVerdict(verdict), ahead: ahead && { ...ahead, count: ahead.count + count } };
 }
 
 /** Of a job that waits because enough members of its array are out: whose end lets it start. */

@@ -39,6 +39,8 @@ describe('a sorted list', () => {
           const position = list.lowerBound(keys, least);
           const index = expected.findIndex((item) => keys[item]! >= least);
           expect(position < 0 ? -1 : list.countBefore(position)).toBe(index);
+          const before = expected.filter((item) => keys[item]! < least).length;
+          expect(list.countWhile((item) => keys[item]! < least)).toBe(before);
         }
         for (const [i, item] of expected.entries()) if (i % 97 === 0) expect(list.rank(item)).toBe(i);
         expect(items(list.copy(compare))).toEqual(expected);

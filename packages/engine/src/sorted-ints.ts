@@ -115,6 +115,28 @@ export class SortedInts {
     return position < 0 ? this.size : this.countBefore(position);
   }
 
+  /** How many items stand before the first of which it is not said; all of which it is said must stand first. */
+  countWhile(isBefore: (item: number) => boolean): number {
+    let count = 0;
+    for (let c = 0; c < this.#chunks.length; c++) {
+      const chunk = this.#chunks[c]!;
+      const length = this.#lengths[c]!;
+      if (isBefore(chunk[length - 1]!)) {
+        count += length;
+        continue;
+      }
+      let from = 0;
+      let to = length - 1;
+      while (from < to) {
+        const middle = (from + to) >>> 1;
+        if (isBefore(chunk[middle]!)) from = middle + 1;
+        else to = middle;
+      }
+      return count + from;
+    }
+    return count;
+  }
+
   find(item: number): number {
     // The first in a line is the one that leaves it, most of the time.
     if (this.size > 0 && this.#chunks[0]![0] === item) return 0;

@@ -54,6 +54,12 @@ export function fitsNow(fleets: Fleets, shape: Shape): boolean {
   return fits(fleets.live, shape);
 }
 
+/** Whether the shape could not even start on the empty fleet. */
+export function fitsNever(fleets: Fleets, shape: Shape): boolean {
+  matchShape(shape, fleets.live.classes);
+  return whyNever(fleets, shape) !== null;
+}
+
 /** The reason why a shape that does not fit now does not. */
 export function whyNot(fleets: Fleets, shape: Shape): Reason {
   matchShape(shape, fleets.live.classes);
