@@ -144,6 +144,38 @@ describe('easy', () => {
     expect(cycle(world)).toEqual([short]);
   });
 
+  test('what was kept for a job is kept no longer when a claim moves its start', () => {
+    const world = new World(loadEngine, node('a'));
+    world.setPolicy({ ...defaultPolicy, backfill: easy });
+    const add = (asks: number, tier: string, minutes: number, model: string | null = null): JobId => {
+      const facts = job(++next, oneTask(asks, model), {
+        tier,
+        durationMs: minutes * minute,
+        submittedMs: world.nowMs,
+      });
+      world.submit(facts);
+      return facts.job;
+    };
+    add(3, 'critical', 70);
+    add(2, 'spot', 65);
+    cycle(world);
+    world.nowMs += 60 * minute;
+    add(8, 'critical', 10);
+    // Kept from it until the large job has run.
+    const long = add(1, 'critical', 60);
+    // Stops the spot job, and runs where the large job would have in ten minutes.
+    const preemptor = add(4, 'guaranteed', 120);
+    // By now its start is looked for again.
+    const other = add(0.5, 'standard', 60, 'H100');
+    const same = add(1, 'spot', 60);
+    const plan = world.decide();
+    expect(plan.units.map((unit) => [unit.kind, unit.job])).toEqual([
+      ['start', other],
+      ['preempt', preemptor],
+    ]);
+    for (const id of [long, same]) expect(world.engine.verdict(id, world.nowMs)?.kind).toBe('waits');
+  });
+
   test('a gang that could not start though all ended keeps no room', () => {
     const world = worldWith(easy, 'a', 'b');
     submit(world, oneTask(8), 10 * minute);
