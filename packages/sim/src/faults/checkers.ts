@@ -59,6 +59,9 @@ export class Checkers {
       case 'node.changed':
         this.#rooms.set(body.node, { ...body.inventory, devices: body.inventory.devices.length });
         return;
+      case 'node.removed':
+        this.#removed(body.node);
+        return;
       case 'run.planned': {
         must(
           body.epoch === this.#epochs.at(-1)?.epoch,
@@ -79,6 +82,17 @@ export class Checkers {
       }
       default:
     }
+  }
+
+  /** S1: a node leaves only when nothing of it is sold, and none of it is sold after that. */
+  #removed(node: NodeId): void {
+    const held = this.#held.get(node);
+    must(
+      !held || (held.cpuMilli === 0 && held.memoryMib === 0 && held.devices.every((milli) => milli === 0)),
+      'S1',
+      () => `${node} is removed while a run holds part of it`,
+    );
+    this.#rooms.delete(node);
   }
 
   /** S1: what is sold of a node is never more than it has; a run holds what it has until its end is proven. */

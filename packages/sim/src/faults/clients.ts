@@ -52,7 +52,7 @@ export class Clients {
   }
 
   /** Any other request, until it is answered. */
-  ask(request: (store: Store) => Promise<Answer>, then: () => void = () => {}): void {
+  ask(request: (store: Store) => Promise<Answer>, then: (answer: Answer) => void = () => {}): void {
     this.#ask(request, then);
   }
 

@@ -127,6 +127,30 @@ export const faults = {
     machine.freeze();
     return () => machine.thaw();
   },
+  'machine-shrinks': (world, random) => {
+    const machine = anyMachine(world, random);
+    const { devices } = machine.deps.inventory;
+    machine.powerOff();
+    machine.findDevices(random.below(devices.length));
+    machine.powerOn();
+    return () => {
+      machine.powerOff();
+      machine.findDevices(devices.length);
+      machine.powerOn();
+    };
+  },
+  'devices-unseen': (world, random) => {
+    const machine = anyMachine(world, random);
+    const { devices } = machine.deps.inventory;
+    // What runs on them goes on: only the agent is started again.
+    const startWith = (count: number): void => {
+      machine.killAgent();
+      machine.findDevices(count);
+      machine.startAgent();
+    };
+    startWith(random.below(devices.length));
+    return () => startWith(devices.length);
+  },
   'connection-reset': (world, random) => {
     anyMachine(world, random).resetConnection();
     return nothing;

@@ -11,7 +11,9 @@ import { Checkers } from './checkers.ts';
 import { Clients } from './clients.ts';
 import { drawFaults, schedule, troubleController } from './faults.ts';
 import { must, Violation } from './job-log.ts';
-import { drawBatch, drawFleet, drawPolicy, drawSubmit, onSystem, projects } from './workload.ts';
+import { Operators } from './operator.ts';
+import { drawWear, wearOut } from './wear.ts';
+import { drawBatch, drawDrift, drawFleet, drawPolicy, drawSubmit, onSystem, projects } from './workload.ts';
 
 export interface SeedOptions {
   readonly backend?: MakeBackend;
@@ -55,6 +57,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
     ...(batch && { batch }),
     projects,
     policy: drawPolicy(random),
+    drift: drawDrift(seeded(seed).split('drift')),
     watched: (_, store) => checkers.watched(store),
     ...(options.backend && { backend: options.backend }),
   });
@@ -79,6 +82,7 @@ class SeedRun {
   readonly #random;
   readonly #small: boolean;
   readonly #clients: Clients;
+  readonly #operators: Operators;
   readonly #notes: string[] = [];
   readonly #faults: string[] = [];
   #follower: Engine | null = null;
@@ -91,6 +95,7 @@ class SeedRun {
     this.#small = small;
     world.ground.watch = checkers.ground;
     this.#clients = new Clients(world, random.split('clients'), (job) => checkers.acknowledged(job));
+    this.#operators = new Operators(world, this.#clients, (line) => this.#note(line));
   }
 
   async whole(): Promise<SeedReport['failure']> {
@@ -101,7 +106,7 @@ class SeedRun {
       await this.#compare();
       this.#note('healed');
       heal();
-      this.#letWorkIn();
+      this.#operators.letWorkIn();
       const untilMs = this.#world.nowMs + healedMs;
       const rested = await this.#until(untilMs, () => this.#rests());
       must(rested, 'liveness', () => this.#restless);
@@ -121,7 +126,10 @@ class SeedRun {
     for (const server of servers) server.boot();
     for (const machine of machines) scheduler.after(this.#random.below(2000), () => machine.startAgent());
     this.#scriptJobs(untilMs);
-    this.#scriptOperator(untilMs);
+    this.#operators.script(this.#random.split('operator'), untilMs);
+    const wear = drawWear(this.#random.split('wear'));
+    if (wear) wearOut(this.#world, this.#random.split('failures'), wear, untilMs);
+    if (wear) this.#faults.push(`machines fail every ${wear.everyMs} ms`);
     const planned = drawFaults(this.#random.split('faults'), untilMs, this.#small);
     for (const { kind } of planned) this.#faults.push(kind);
     const healController = troubleController(this.#world, this.#random.split('controller'), untilMs);
@@ -159,32 +167,6 @@ class SeedRun {
     this.#world.scheduler.after(atMs, () => {
       if (this.#clients.promises.submitted.has(job)) act();
     });
-  }
-
-  #scriptOperator(untilMs: number): void {
-    const random = this.#random.split('operator');
-    for (const { node } of this.#world.machines) {
-      if (!random.chance(0.2)) continue;
-      const atMs = random.below(untilMs);
-      const forMs = random.below(60_000);
-      const wish = { by: 'ops', reason: 'look at it' };
-      this.#world.scheduler.after(atMs, () =>
-        this.#clients.ask(
-          (store) => store.drain(node, wish, 'ops'),
-          // Let work onto it again only once it is known to be drained: a request that was given up may come later.
-          () =>
-            this.#world.scheduler.after(forMs, () =>
-              this.#clients.ask((store) => store.drain(node, null, 'ops')),
-            ),
-        ),
-      );
-    }
-  }
-
-  /** Once no request of before can come any more: a drain that was given up and repeated may have come twice. */
-  #letWorkIn(): void {
-    for (const { node } of this.#world.machines)
-      this.#world.scheduler.after(20_000, () => this.#clients.ask((store) => store.drain(node, null, 'ops')));
   }
 
   /** Steps until it is so, or until the time; the checkers look after each. */

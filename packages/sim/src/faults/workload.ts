@@ -60,6 +60,11 @@ export function drawPolicy(random: Random): Policy {
   };
 }
 
+/** A thousand times what quartz does, in a third of the worlds; leases must bear it. */
+export function drawDrift(random: Random): number {
+  return random.chance(0.33) ? 0.01 : 0;
+}
+
 const pick = <T>(random: Random, from: readonly T[]): T => from[random.below(from.length)] as T;
 
 export function drawSubmit(world: VirtualWorld, random: Random, number: number): Submit & { key: string } {

@@ -16,6 +16,8 @@ export interface MachineDeps {
   readonly name: string;
   readonly cluster: string;
   readonly inventory: Inventory;
+  /** How fast its clock goes. */
+  readonly rate: number;
   readonly sign: AgentDeps['sign'];
   readonly dial: (machine: Machine, ...rest: Parameters<AgentDeps['dial']>) => void;
 }
@@ -29,12 +31,14 @@ export class Machine {
   #supervisor: Supervisor;
   #agent: Agent | null = null;
   #journal: Journal | null = null;
+  #inventory: Inventory;
   #removed = false;
 
   constructor(deps: MachineDeps) {
     this.deps = deps;
-    this.#kernel = new VirtualProcess(deps.scheduler);
-    this.#agentProcess = new VirtualProcess(deps.scheduler);
+    this.#inventory = deps.inventory;
+    this.#kernel = this.#newProcess();
+    this.#agentProcess = this.#newProcess();
     this.#agentProcess.kill();
     this.#supervisor = this.#newSupervisor();
   }
@@ -55,34 +59,45 @@ export class Machine {
     return this.#agentProcess;
   }
 
+  /** Tasks that it still has to tell the end of, or, when its node is no longer one, that still run. */
   get holds(): number {
-    return this.#supervisor.reports().length;
+    const reports = this.#supervisor.reports();
+    return this.#removed ? reports.filter(({ state }) => state !== 'ended').length : reports.length;
+  }
+
+  /** So many of its devices are found at the next start of its agent; they are numbered from the first. */
+  findDevices(count: number): void {
+    this.#inventory = { ...this.deps.inventory, devices: this.deps.inventory.devices.slice(0, count) };
   }
 
   startAgent(): void {
     if (!this.on || this.#agentProcess.alive || this.#removed) return;
-    const process = new VirtualProcess(this.deps.scheduler);
+    const process = this.#newProcess();
     if (this.frozen) process.pause();
     this.#agentProcess = process;
-    const { node, inventory, sign, dial } = this.deps;
+    const { node, sign, dial } = this.deps;
     this.#agent = new Agent(
       {
         process,
         nowMs: () => this.#kernel.clock.monotonicMs(),
         node,
-        inventory,
+        inventory: this.#inventory,
         bootId: `${this.deps.name}-boot-${this.#boots}`,
         supervisor: this.#supervisor,
         epoch: this.#epoch,
         sign,
         dial: (turn, dialled) => dial(this, turn, dialled),
-        removed: () => {
-          this.#removed = true;
-          this.killAgent();
-        },
+        removed: () => this.#leave(),
       },
       this.#boots,
     );
+  }
+
+  /** Its node was removed: what still runs is stopped, because the server has given it up. */
+  #leave(): void {
+    this.#removed = true;
+    for (const run of this.#supervisor.liveRuns()) this.#supervisor.forbid(run);
+    this.killAgent();
   }
 
   killAgent(): void {
@@ -122,7 +137,7 @@ export class Machine {
   powerOn(): void {
     if (this.on) return;
     this.#boots++;
-    this.#kernel = new VirtualProcess(this.deps.scheduler);
+    this.#kernel = this.#newProcess();
     this.#supervisor = this.#newSupervisor();
     this.startAgent();
   }
@@ -145,6 +160,10 @@ export class Machine {
 
   resetConnection(): void {
     this.#agent?.reset();
+  }
+
+  #newProcess(): VirtualProcess {
+    return new VirtualProcess(this.deps.scheduler, this.deps.rate);
   }
 
   #newSupervisor(): Supervisor {

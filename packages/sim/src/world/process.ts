@@ -5,13 +5,16 @@ import type { Scheduler } from './scheduler.ts';
 
 export class VirtualProcess {
   readonly #scheduler: Scheduler;
+  readonly #rate: number;
   readonly #bornMs: number;
   #state: 'running' | 'paused' | 'dead' = 'running';
   #missed: (() => void)[] = [];
   #resumedMs = -1;
 
-  constructor(scheduler: Scheduler) {
+  /** `rate`: so fast goes the clock of the machine it is on, by which its timers go too. */
+  constructor(scheduler: Scheduler, rate = 1) {
     this.#scheduler = scheduler;
+    this.#rate = rate;
     this.#bornMs = scheduler.nowMs;
   }
 
@@ -29,10 +32,12 @@ export class VirtualProcess {
   }
 
   /** Counts also while the process is paused, as a machine's monotonic clock does. */
-  readonly clock: Clock = { monotonicMs: () => this.#scheduler.nowMs - this.#bornMs };
+  readonly clock: Clock = {
+    monotonicMs: () => Math.floor((this.#scheduler.nowMs - this.#bornMs) * this.#rate),
+  };
 
   readonly timers: Timers = {
-    after: (ms, callback) => this.#scheduler.after(ms, () => this.deliver(callback)),
+    after: (ms, callback) => this.#scheduler.after(ms / this.#rate, () => this.deliver(callback)),
   };
 
   /** Something reaches the process now. */

@@ -28,6 +28,8 @@ export interface ServerDeps {
   readonly scheduler: Scheduler;
   readonly id: ServerId;
   readonly random: Random;
+  /** How fast its machine's clock goes. */
+  readonly rate: number;
   /** A store on a connection of this process. */
   readonly openStore: (process: VirtualProcess) => Store;
   /** A batch system beside the machines, for whose nodes the leader speaks; null when there is none. */
@@ -53,7 +55,7 @@ export class Server {
 
   constructor(deps: ServerDeps) {
     this.deps = deps;
-    this.process = new VirtualProcess(deps.scheduler);
+    this.process = new VirtualProcess(deps.scheduler, deps.rate);
     this.process.kill();
   }
 
@@ -71,7 +73,7 @@ export class Server {
 
   boot(): void {
     if (this.process.alive) return;
-    const process = new VirtualProcess(this.deps.scheduler);
+    const process = new VirtualProcess(this.deps.scheduler, this.deps.rate);
     this.process = process;
     this.#starts++;
     const store = this.deps.openStore(process);

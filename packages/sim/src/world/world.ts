@@ -11,7 +11,7 @@ import { type DatabaseWeather, fairWeather } from './database-line.ts';
 import { Ground } from './ground.ts';
 import { Machine } from './machine.ts';
 import { Programs } from './programs.ts';
-import { Scheduler } from './scheduler.ts';
+import { beginMs, Scheduler } from './scheduler.ts';
 import { Server } from './server.ts';
 
 export interface FleetMachine {
@@ -32,6 +32,8 @@ export interface WorldSpec {
   };
   readonly projects: readonly string[];
   readonly policy: Policy;
+  /** Clocks go faster or slower than the world's by up to this part, each by its own; the database's too. */
+  readonly drift?: number;
   readonly backend?: MakeBackend;
   /** Put between a server and its store, to watch what it asks. */
   readonly watched?: (server: ServerId, store: Store) => Store;
@@ -58,14 +60,22 @@ export class VirtualWorld {
   skewMs = 0;
   bug: unknown = null;
   readonly #network: Random;
+  readonly #rate: () => number;
   readonly #ways = new Map<string, Way>();
 
-  private constructor(spec: WorldSpec, scheduler: Scheduler, random: Random, backend: Backend) {
+  private constructor(
+    spec: WorldSpec,
+    scheduler: Scheduler,
+    random: Random,
+    backend: Backend,
+    rate: () => number,
+  ) {
     this.seed = spec.seed;
     this.scheduler = scheduler;
     this.random = random;
     this.#network = random.split('network');
     this.backend = backend;
+    this.#rate = rate;
   }
 
   static async make(spec: WorldSpec): Promise<VirtualWorld> {
@@ -73,8 +83,11 @@ export class VirtualWorld {
     const scheduler = new Scheduler();
     let skewMs = () => 0;
     const backend = await (spec.backend ?? memoryBackend)(scheduler, random, () => skewMs());
-    const world = new VirtualWorld(spec, scheduler, random, backend);
-    skewMs = () => world.skewMs;
+    const rates = random.split('rates');
+    const rate = (): number => 1 + (spec.drift ?? 0) * (2 * rates.unit() - 1);
+    const databaseRate = rate();
+    const world = new VirtualWorld(spec, scheduler, random, backend, rate);
+    skewMs = () => world.skewMs + Math.floor((scheduler.nowMs - beginMs) * (databaseRate - 1));
     await world.#populate(spec);
     return world;
   }
@@ -125,6 +138,7 @@ export class VirtualWorld {
         scheduler: this.scheduler,
         id,
         random,
+        rate: this.#rate(),
         batch: this.batch,
         openStore: (process) => watched(id, this.backend.open(process, weather, random.split('line'))),
         isDead: (info) => this.#isDead(info),
@@ -178,6 +192,7 @@ export class VirtualWorld {
         name,
         cluster,
         inventory,
+        rate: this.#rate(),
         sign: (text) => sign(null, Buffer.from(text), keys.privateKey).toString('base64'),
         dial: (machine, turn, dialled) => this.#dial(machine, turn, dialled),
       }),
