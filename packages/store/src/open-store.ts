@@ -6,7 +6,7 @@ import { makePartitions } from './event-partitions.ts';
 import { groupCommit, type Settled } from './group-commit.ts';
 import { Hints } from './hints.ts';
 import { migrate } from './migrate.ts';
-import { known, lanes, looked, outcomeOf, resultOf } from './outcomes.ts';
+import { known, lanes, looked, outcomeOf, resultOf, sessionOutcome } from './outcomes.ts';
 import { type AuditCheck, audit, auditSince, verifyAudit } from './pg/audit.ts';
 import { cancelRange, changeJob } from './pg/cancel.ts';
 import { checkpoint } from './pg/checkpoint.ts';
@@ -18,7 +18,7 @@ import * as identity from './pg/identity.ts';
 import * as leadership from './pg/leadership.ts';
 import * as liveness from './pg/liveness.ts';
 import * as admin from './pg/node-admin.ts';
-import { commitObservations, type ObserveAnswer } from './pg/observe.ts';
+import { commitObservations } from './pg/observe.ts';
 import * as policies from './pg/policies.ts';
 import * as jobReads from './pg/read-jobs.ts';
 import * as log from './pg/read-log.ts';
@@ -137,17 +137,11 @@ function storeOn(database: Database, hints: Hints): PgStore {
     hello: (message) => known(hello(database, message)),
     async renew(renewal) {
       const [settled] = await renewals.push([renewal]);
-      if (settled?.kind === 'unknown') return { outcome: 'unknown' };
-      const answer = resultOf(settled!);
-      if (answer === 'stale-session') return { outcome: 'refused', refusal: answer };
-      return { outcome: 'committed', sequence: answer.sequence, value: answer.renewed };
+      return sessionOutcome(settled!);
     },
     async observe(session, items) {
       const [settled] = await observations.push([{ session, items }]);
-      if (settled?.kind === 'unknown') return { outcome: 'unknown' };
-      const answer: ObserveAnswer = resultOf(settled!);
-      if (answer === 'stale-session') return { outcome: 'refused', refusal: answer };
-      return { outcome: 'committed', sequence: answer.sequence, value: answer.observed };
+      return sessionOutcome(settled!);
     },
     silence: (session) => looked(liveness.silence(database, session)),
     drain: (node, drain, by) => known(admin.drain(database, node, drain, by)),

@@ -15,6 +15,17 @@ export function outcomeOf<T, R>(settled: Settled<Outcome<T, R>>): Outcome<T, R> 
   return settled.kind === 'unknown' ? { outcome: 'unknown' } : resultOf(settled);
 }
 
+/** The answer to one call of a group that only the session a node has now may make. */
+export type SessionAnswer<T> = { readonly sequence: number; readonly value: T } | 'stale-session';
+
+export function sessionOutcome<T>(settled: Settled<SessionAnswer<T>>): Outcome<T, 'stale-session'> {
+  if (settled.kind === 'unknown') return { outcome: 'unknown' };
+  const answer = resultOf(settled);
+  return answer === 'stale-session'
+    ? { outcome: 'refused', refusal: answer }
+    : { outcome: 'committed', ...answer };
+}
+
 export function resultOf<T>(settled: Settled<T>): T {
   if (settled.kind === 'done') return settled.result;
   throw settled.kind === 'unknown' ? outcomeUnknown(settled.cause) : settled.error;

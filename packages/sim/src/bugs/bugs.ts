@@ -73,9 +73,9 @@ export const bugs: readonly Bug[] = [
         to: 'void hello.replaces;',
       },
       {
-        file: `${store}/pg/observe.ts`,
-        from: 'if (sessions.get(session.node) !== session.session) return null;',
-        to: 'if (!sessions.has(session.node)) return null;',
+        file: `${store}/rules/node-rules.ts`,
+        from: 'if (sessionOf(node) !== session) return null;',
+        to: 'if (sessionOf(node) === undefined || session.length === 0) return null;',
       },
       {
         file: `${store}/pg/renew.ts`,

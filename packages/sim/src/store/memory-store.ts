@@ -5,7 +5,16 @@
 // got there, the answer, or no answer to a COMMIT that took effect or did not. Group boundaries are those of the
 // PostgreSQL store, so one lost answer makes a whole group unknown.
 import type { DispatchSession, OutboxCommand, Store } from '@muster/store';
-import { CommitUnknown, groupCommit, known, lanes, looked, outcomeOf, resultOf } from '@muster/store/rules';
+import {
+  CommitUnknown,
+  groupCommit,
+  known,
+  lanes,
+  looked,
+  outcomeOf,
+  resultOf,
+  sessionOutcome,
+} from '@muster/store/rules';
 import { cancelRange, changeJob, checkpoint } from './change-job.ts';
 import { commitPlan } from './commit-plan.ts';
 import type { MemoryDatabase } from './database.ts';
@@ -94,17 +103,11 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
     hello: (message) => known(line.write(() => hello(database, message))),
     async renew(renewal) {
       const [settled] = await renewals.push([renewal]);
-      if (settled?.kind === 'unknown') return { outcome: 'unknown' };
-      const answer = resultOf(settled!);
-      if (answer === 'stale-session') return { outcome: 'refused', refusal: answer };
-      return { outcome: 'committed', sequence: answer.sequence, value: answer.renewed };
+      return sessionOutcome(settled!);
     },
     async observe(session, items) {
       const [settled] = await observations.push([{ session, items }]);
-      if (settled?.kind === 'unknown') return { outcome: 'unknown' };
-      const answer = resultOf(settled!);
-      if (answer === 'stale-session') return { outcome: 'refused', refusal: answer };
-      return { outcome: 'committed', sequence: answer.sequence, value: answer.observed };
+      return sessionOutcome(settled!);
     },
     silence: (session) => looked(line.write(() => liveness.silence(database, session))),
     drain: (node, drain, by) => known(line.write(() => admin.drain(database, node, drain, by))),

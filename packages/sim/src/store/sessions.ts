@@ -1,11 +1,13 @@
 // What comes over a node's connection: hello, renewals, observations. Only the session a node has now may speak for it.
-import { canonicalJson, type Observation, stepNode } from '@muster/model';
-import type { Hello, NodeSession, Observed, Outcome, Renewal, Renewed, Welcome } from '@muster/store';
+import { canonicalJson, stepNode } from '@muster/model';
+import type { Hello, Observed, Outcome, Renewal, Renewed, Welcome } from '@muster/store';
 import {
   Changes,
   longestBeatMs,
-  observeItem,
+  type ObserveCall,
+  observeCalls,
   reconcileNode,
+  type SessionAnswer,
   seeRuns,
   shortestBeatMs,
   welcomeEvents,
@@ -81,9 +83,7 @@ function livesOn(run: StoredRun, node: StoredNode['id']): boolean {
   return run.tasks.some((task) => task.node === node && task.state.state !== 'ended');
 }
 
-export type RenewAnswer = { readonly sequence: number; readonly renewed: Renewed } | 'stale-session';
-
-export function renewAll(database: MemoryDatabase, renewals: readonly Renewal[]): RenewAnswer[] {
+export function renewAll(database: MemoryDatabase, renewals: readonly Renewal[]): SessionAnswer<Renewed>[] {
   const { value, sequence } = database.write((tx) => {
     const current = renewals.filter(({ node, session }) => tx.tables.nodes.get(node)?.session === session);
     for (const id of new Set(current.map(({ node }) => node))) {
@@ -94,7 +94,7 @@ export function renewAll(database: MemoryDatabase, renewals: readonly Renewal[])
     }
     return renewals.map((renewal) => (current.includes(renewal) ? renewedOf(tx.tables, renewal) : null));
   });
-  return value.map((renewed) => (renewed ? { sequence, renewed } : 'stale-session'));
+  return value.map((renewed) => (renewed ? { sequence, value: renewed } : 'stale-session'));
 }
 
 function renewedOf(tables: Tables, { node, keys }: Renewal): Renewed {
@@ -105,30 +105,19 @@ function renewedOf(tables: Tables, { node, keys }: Renewal): Renewed {
   return { live, beatMs: tables.nodes.get(node)?.beatMs ?? longestBeatMs };
 }
 
-export interface ObserveItem {
-  readonly session: NodeSession;
-  readonly items: readonly Observation[];
-}
-
-export type ObserveAnswer = { readonly sequence: number; readonly observed: Observed } | 'stale-session';
-
-export function observeAll(database: MemoryDatabase, calls: readonly ObserveItem[]): ObserveAnswer[] {
+export function observeAll(
+  database: MemoryDatabase,
+  calls: readonly ObserveCall[],
+): SessionAnswer<Observed>[] {
   const { value, sequence } = database.write((tx) => {
     const { runs } = loadWithRuns(
       tx.tables,
       calls.flatMap(({ items }) => items.map(({ run }) => run)),
     );
     const changes = new Changes(tx.nowMs);
-    const observed = calls.map(({ session: { node, session }, items }) => {
-      if (tx.tables.nodes.get(node)?.session !== session) return null;
-      let foreign: Observed['foreign'] = null;
-      for (const item of items)
-        if (!observeItem(changes, node, runs.get(item.run), item))
-          foreign ??= { run: item.run, rank: item.rank };
-      return { foreign };
-    });
+    const observed = observeCalls(changes, calls, runs, (node) => tx.tables.nodes.get(node)?.session);
     applyChanges(tx, changes);
     return observed;
   });
-  return value.map((observed) => (observed ? { sequence, observed } : 'stale-session'));
+  return value.map((observed) => (observed ? { sequence, value: observed } : 'stale-session'));
 }

@@ -3,9 +3,8 @@
 import type { NodeId, RunId } from '@muster/model';
 import type { Renewal, Renewed } from '../contract.ts';
 import type { Database } from '../database.ts';
+import type { SessionAnswer } from '../outcomes.ts';
 import { longestBeatMs, shortestBeatMs } from '../rules/beat.ts';
-
-export type RenewAnswer = { readonly sequence: number; readonly renewed: Renewed } | 'stale-session';
 
 const lock = {
   name: 'lock-renewals',
@@ -42,7 +41,7 @@ WHERE EXISTS (SELECT FROM task t WHERE t.run = k.run AND t.node = k.node AND NOT
 };
 
 export function commitRenewals(database: Database) {
-  return async (renewals: readonly Renewal[]): Promise<RenewAnswer[]> => {
+  return async (renewals: readonly Renewal[]): Promise<SessionAnswer<Renewed>[]> => {
     const { value, sequence } = await database.write(
       async (tx) => {
         const nodes = renewals.map((renewal) => renewal.node);
@@ -71,7 +70,7 @@ export function commitRenewals(database: Database) {
       const asked = new Set(keys);
       const named = (value.lives.get(node) ?? []).filter((row) => asked.has(row.run));
       const alive = [...new Map(named.map(({ run, stopAfterMs }) => [run, { run, stopAfterMs }])).values()];
-      return { sequence, renewed: { live: alive, beatMs: value.beats.get(node) ?? longestBeatMs } };
+      return { sequence, value: { live: alive, beatMs: value.beats.get(node) ?? longestBeatMs } };
     });
   };
 }

@@ -1,7 +1,15 @@
 // What a store without SQL shares with the one on PostgreSQL: the rules, which read and write nothing themselves.
 export { CommitUnknown, outcomeUnknown, unavailable } from '../failure.ts';
 export { groupCommit, type Lane, type Settled } from '../group-commit.ts';
-export { known, lanes, looked, outcomeOf, resultOf } from '../outcomes.ts';
+export {
+  known,
+  lanes,
+  looked,
+  outcomeOf,
+  resultOf,
+  type SessionAnswer,
+  sessionOutcome,
+} from '../outcomes.ts';
 export { entryHash } from '../pg/entries.ts';
 export { hashRunToken, isOneOf, runOfToken } from '../run-token.ts';
 export * from './admin-rules.ts';

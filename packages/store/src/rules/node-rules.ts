@@ -8,10 +8,11 @@ import {
   neverStarted,
   type Observation,
   type Reason,
+  type RunId,
   type TaskExit,
   type TaskReport,
 } from '@muster/model';
-import { lostResult } from '../contract.ts';
+import { lostResult, type NodeSession, type Observed } from '../contract.ts';
 import type { Changes, NodeRecord, RunRecord, TaskRecord } from './records.ts';
 import {
   acceptTask,
@@ -148,13 +149,27 @@ export function loseRun(changes: Changes, node: NodeNames, run: RunRecord, decla
   endTasks(changes, run, lost, { ok: false, class: errorClass, code, signal, reason });
 }
 
-/** False when the item is about a task that is not this node's. */
-export function observeItem(
+export interface ObserveCall {
+  readonly session: NodeSession;
+  readonly items: readonly Observation[];
+}
+
+/** What each call is told; null for one whose session is not the node's any more, which changes nothing. */
+export function observeCalls(
   changes: Changes,
-  node: NodeId,
-  run: RunRecord | undefined,
-  item: Observation,
-): boolean {
+  calls: readonly ObserveCall[],
+  runs: ReadonlyMap<RunId, RunRecord>,
+  sessionOf: (node: NodeId) => string | null | undefined,
+): (Observed | null)[] {
+  return calls.map(({ session: { node, session }, items }) => {
+    if (sessionOf(node) !== session) return null;
+    const foreign = items.filter((item) => !observeItem(changes, node, runs.get(item.run), item))[0];
+    return { foreign: foreign ? { run: foreign.run, rank: foreign.rank } : null };
+  });
+}
+
+/** False when the item is about a task that is not this node's. */
+function observeItem(changes: Changes, node: NodeId, run: RunRecord | undefined, item: Observation): boolean {
   if (!run) return true;
   const task = run.tasks.find((one) => one.rank === item.rank);
   if (task?.node !== node) return false;
