@@ -1,9 +1,10 @@
 // The checkers, looking at every event of the log, at every process that starts anywhere, and at every answer that a server or
 // a client gets. The first thing that must not be ends the seed. Rules by number: ARCHITECTURE.md, invariants.
-import type { Amounts, JobId, LogEvent, NodeId, Policy, RunId, TaskPlacement } from '@muster/model';
+import type { JobId, LogEvent, NodeId, RunId, TaskPlacement } from '@muster/model';
 import { parseRunId, wholeDevice } from '@muster/model';
 import type { Store } from '@muster/store';
 import type { GroundWatch, LiveTask } from '../world/ground.ts';
+import { Ceilings } from './ceilings.ts';
 import { JobLog, must, Violation } from './job-log.ts';
 
 interface Held {
@@ -24,10 +25,9 @@ export class Checkers {
   readonly #epochs: { readonly sequence: number; readonly epoch: number }[] = [];
   readonly #rooms = new Map<NodeId, Room>();
   readonly #held = new Map<NodeId, Held>();
-  readonly #uses = new Map<string, Map<string, number>>();
+  readonly #ceilings = new Ceilings();
   readonly #started = new Set<string>();
   readonly #live: () => ReadonlySet<LiveTask>;
-  #policy: Policy | null = null;
   #violation: Violation | null = null;
 
   constructor(live: () => ReadonlySet<LiveTask>) {
@@ -53,7 +53,7 @@ export class Checkers {
         return;
       }
       case 'policy.changed':
-        this.#policy = body.policy;
+        this.#ceilings.policy = body.policy;
         return;
       case 'node.joined':
       case 'node.changed':
@@ -69,19 +69,31 @@ export class Checkers {
           () => `${body.run} was planned by epoch ${body.epoch}`,
         );
         for (const task of body.tasks) this.#take(body.run, task);
-        this.#use(body.run, 1);
+        this.#ceilings.planned(body.job, body.run, { project: this.#projectOf(body.job), uses: body.uses });
         return;
       }
+      case 'job.claimed':
+        this.#ceilings.claimed(body.job, this.#projectOf(body.job), body.claim);
+        return;
+      case 'job.unclaimed':
+      case 'job.held':
+      case 'job.ended':
+        this.#ceilings.unclaimed(body.job);
+        return;
       case 'run.running':
         this.#allStarted(body.run);
         return;
       case 'run.ended': {
         for (const task of this.log.runs.get(body.run)?.tasks ?? []) this.#giveBack(task);
-        this.#use(body.run, -1);
+        this.#ceilings.ended(body.run);
         return;
       }
       default:
     }
+  }
+
+  #projectOf(job: JobId): string {
+    return this.log.jobs.get(job)?.project ?? '';
   }
 
   /** S1: a node leaves only when nothing of it is sold, and none of it is sold after that. */
@@ -124,27 +136,6 @@ export class Checkers {
     held.cpuMilli -= task.cpuMilli;
     held.memoryMib -= task.memoryMib;
     for (const device of task.devices) held.devices[device] = (held.devices[device] ?? 0) - task.deviceMilli;
-  }
-
-  /** S7: what a plan adds keeps every ceiling above it. */
-  #use(id: RunId, sign: 1 | -1): void {
-    const run = this.log.runs.get(id);
-    if (!run) return;
-    for (const path of pathsUp(run.project)) {
-      const uses = this.#uses.get(path) ?? new Map<string, number>();
-      this.#uses.set(path, uses);
-      const ceiling = this.#policy?.quotas.find(({ project }) => project === path)?.ceiling ?? {};
-      for (const [key, amount] of Object.entries(run.uses)) {
-        const sum = (uses.get(key) ?? 0) + sign * amount;
-        uses.set(key, sum);
-        const most = limitOf(ceiling, key);
-        must(
-          sign < 0 || sum <= most,
-          'S7',
-          () => `${id} takes ${path} to ${sum} of ${key}, and its ceiling is ${most}`,
-        );
-      }
-    }
   }
 
   /** S2: a run that is told to run has every one of its processes started. */
@@ -231,15 +222,4 @@ export class Checkers {
       this.#violation ??= error;
     }
   }
-}
-
-function limitOf(ceiling: Amounts, key: string): number {
-  const amount = ceiling[key];
-  return typeof amount === 'number' ? amount : Number.POSITIVE_INFINITY;
-}
-
-/** A project and those above it. */
-function pathsUp(project: string): string[] {
-  const parts = project.split('/');
-  return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
 }
