@@ -82,6 +82,11 @@ const orderRule = kinds<OrderRuleView, 'rule'>('rule', {
   'project-name': both,
   deadline: { latestStart: time },
   priority: { theirs: whole, yours: whole },
+  expected: {
+    theirMs: durationMs('how long it is expected to run').nullable(),
+    yourMs: durationMs('how long yours is expected to run').nullable(),
+  },
+  'own-project': {},
   submitted: { submittedAt: time },
 }).meta({ description: 'the first difference in the order, with both values where there are two' });
 const aheadJob = fields<AheadJobView>({ job: text, project: text, because: orderRule });

@@ -106,7 +106,7 @@ export async function checkedSpec(api: Api, caller: Caller, body: unknown) {
 }
 
 async function dryRun(api: Api, caller: Caller, spec: JobSpec): Promise<Answer> {
-  const facts = entryFacts(spec, caller.principal);
+  const facts = entryFacts(spec, caller.principal, api.control.estimate(spec, caller.principal));
   const { verdict, explanation, sequence } = await api.control.consider({
     ...facts,
     demand: jobDemand(spec),

@@ -126,6 +126,7 @@ export function submitItem(api: Api, caller: Caller, { body, spec, key, held }: 
     // Only a key ever compares bodies.
     bodyHash: key === null ? noHash : bodyHash(body, held),
     held,
+    estimate: api.control.estimate(spec, caller.principal),
   };
 }
 

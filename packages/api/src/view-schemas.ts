@@ -26,7 +26,7 @@ import {
 } from '@muster/model';
 import * as z from 'zod';
 import { explanationSchema, verdictSchema } from './engine-view-schemas.ts';
-import { name, open, reason, text, textMap, time, view, whole } from './schema-parts.ts';
+import { durationMs, name, open, reason, text, textMap, time, view, whole } from './schema-parts.ts';
 import { specViewSchema } from './spec-view-schema.ts';
 
 name(jobSpecSchema, 'JobSpec');
@@ -94,6 +94,13 @@ const jobShape: Record<keyof JobView, z.ZodType> = {
   plannedStart: time
     .nullable()
     .meta({ description: 'when it is expected to start; only of a queued job that room is kept for' }),
+  estimate: z
+    .object({
+      expectedMs: durationMs('the mean'),
+      p90Ms: durationMs('nine in ten such jobs stay within it'),
+    })
+    .nullable()
+    .meta({ description: 'how long it will run by what was learned of jobs that ended before it came' }),
   result: result.nullable(),
   exitCode: whole.nullable(),
   verdict: verdictSchema.nullable(),

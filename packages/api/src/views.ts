@@ -47,6 +47,7 @@ export function jobView(row: JobRow, plannedMs: number | null = null): JobView {
     endedAt: ended ? time(ended.endedMs) : null,
     notBefore: notBeforeMs > 0 ? time(notBeforeMs) : null,
     plannedStart: timeOrNull(plannedMs),
+    estimate: row.estimate,
     result: ended ? ended.result : null,
     exitCode: ended ? exitCode(ended.result) : null,
     verdict: row.verdict && verdictView(row.verdict),

@@ -4,7 +4,17 @@
 import type { OutputAnswer, OutputRequest } from '@muster/drivers';
 import type { AgentSocket, RefusedCount } from '@muster/drivers/agent';
 import type { JobRequest } from '@muster/engine';
-import type { Explanation, JobId, Ledger, NodeId, PlannedJob, ServerId, Verdict } from '@muster/model';
+import type {
+  Explanation,
+  JobId,
+  JobSpec,
+  Ledger,
+  NodeId,
+  PlannedJob,
+  RunEstimate,
+  ServerId,
+  Verdict,
+} from '@muster/model';
 import type { Questions } from './questions.ts';
 
 export interface ControlPlane {
@@ -15,6 +25,8 @@ export interface ControlPlane {
   verdicts(jobs: readonly JobId[]): Promise<ReadonlyMap<JobId, Verdict>>;
   /** What a job like this would be told if it were submitted now. */
   consider(request: JobRequest): Promise<Explained>;
+  /** What is learned of the run time of a job that comes now; undefined where the policy does not use it. */
+  estimate(spec: JobSpec, user: string): RunEstimate | undefined;
   /** Jobs with a planned start, at most a second old. */
   planned(): Promise<readonly PlannedJob[]>;
   /** Quota, use and shares of every project, at a sequence of at least `atLeast`. */

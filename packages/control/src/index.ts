@@ -6,6 +6,7 @@ export * from './expire.ts';
 
 export * from './host/start.ts';
 export * from './leader.ts';
+export * from './learning.ts';
 export * from './life.ts';
 export * from './loop.ts';
 export * from './mass-silence.ts';

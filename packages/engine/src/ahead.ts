@@ -53,7 +53,11 @@ function ruleOf(state: State, tree: Standings, other: number, job: number): Orde
   const yours = queue.entryOf(job);
   if (theirs.rank !== yours.rank) return { rule: 'tier', theirs: theirs.facts.tier, yours: yours.facts.tier };
   const sides = tree.apart(theirs.lane.project, yours.lane.project);
-  return sides ? sideRule(...sides) : lineRule(state, other, theirs, yours);
+  if (!sides) return lineRule(state, other, theirs, yours);
+  const [side, mine] = sides;
+  if (!queue.expectedFirst || side.within !== mine.within) return sideRule(side, mine);
+  if (queue.compareExpected(other, job) > 0) return { rule: 'own-project' };
+  return theirs.behindMs < yours.behindMs ? expectedRule(theirs, yours) : submittedRule(state, other);
 }
 
 function sideRule(side: Side, mine: Side): OrderRule {
@@ -67,8 +71,20 @@ function lineRule(state: State, other: number, theirs: Entry, yours: Entry): Ord
   if (theirs.urgent && (!yours.urgent || theirs.latestStartMs !== yours.latestStartMs))
     return { rule: 'deadline', latestStartMs: theirs.latestStartMs };
   const [one, two] = [theirs.facts.priority, yours.facts.priority];
-  if (one > two) return { rule: 'priority', theirs: one, yours: two };
-  return { rule: 'submitted', submittedMs: state.jobs.submittedMs[other]! };
+  // Of the two that make up what a job is ahead or behind by, the one that does more of it is told.
+  const shorterMs = yours.behindMs - theirs.behindMs;
+  if (one > two && (one - two) * state.policy.ageing.pointMs >= shorterMs)
+    return { rule: 'priority', theirs: one, yours: two };
+  return shorterMs > 0 ? expectedRule(theirs, yours) : submittedRule(state, other);
+}
+
+function expectedRule(theirs: Entry, yours: Entry): OrderRule {
+  const ms = ({ facts }: Entry): number | null => facts.estimate?.expectedMs ?? null;
+  return { rule: 'expected', theirMs: ms(theirs), yourMs: ms(yours) };
+}
+
+function submittedRule({ jobs }: State, other: number): OrderRule {
+  return { rule: 'submitted', submittedMs: jobs.submittedMs[other]! };
 }
 
 /** A project in the order of one rank, or a project's own jobs beside its children. */
@@ -103,11 +119,34 @@ class Standings {
 
   *inOrder(side = this.#root): IterableIterator<number> {
     if (side.line) yield* this.#possible(side.line);
-    for (const below of side.sides) yield* this.inOrder(below);
+    if (!this.#state.queue.expectedFirst) for (const below of side.sides) yield* this.inOrder(below);
+    else
+      for (const within of [true, false])
+        yield* this.#merged(side.sides.filter((below) => below.within === within));
+  }
+
+  /** Side by side: whoever would send the first of the next jobs sends it. */
+  *#merged(sides: readonly Side[]): IterableIterator<number> {
+    const { queue } = this.#state;
+    const all = sides.map((side) => this.inOrder(side));
+    const next = all.map((jobs) => jobs.next());
+    for (;;) {
+      let first = -1;
+      for (let i = 0; i < next.length; i++)
+        if (!next[i]!.done && (first < 0 || queue.compareExpected(next[i]!.value, next[first]!.value) < 0))
+          first = i;
+      if (first < 0) return;
+      yield next[first]!.value;
+      next[first] = all[first]!.next();
+    }
   }
 
   /** Jobs of this rank before one of them. */
   before(entry: Entry, job: number): number {
+    return this.#state.queue.expectedFirst ? this.#beforeMerged(entry, job) : this.#beforeWhole(entry, job);
+  }
+
+  #beforeWhole(entry: Entry, job: number): number {
     let count = entry.line.jobs.rank(job) - this.#impossible.inLine(entry.line, job);
     let at = this.#root;
     for (const next of this.#path(entry.lane.project)) {
@@ -123,6 +162,54 @@ class Standings {
   *#possible({ jobs }: Line): IterableIterator<number> {
     for (let p = jobs.first(); p >= 0; p = jobs.next(p))
       if (!this.#impossible.has(jobs.at(p))) yield jobs.at(p);
+  }
+
+  /**
+   * Where sides are merged, a side sends all that comes before the latest of those that the job's own side sends up to it. From the
+   * job's line upwards.
+   */
+  #beforeMerged(entry: Entry, job: number): number {
+    const { queue } = this.#state;
+    const later = (a: number, b: number): number => (queue.compareExpected(a, b) > 0 ? a : b);
+    let latest = job;
+    let count = 0;
+    for (const other of this.#possible(entry.line)) {
+      if (other === job) break;
+      latest = later(other, latest);
+      count++;
+    }
+    const path = [this.#root, ...this.#path(entry.lane.project)];
+    for (let depth = path.length - 1; depth > 0; depth--) {
+      const mine = path[depth]!;
+      for (const side of path[depth - 1]!.sides.filter((each) => each.within && !mine.within)) {
+        count += side.count;
+        for (const other of this.inOrder(side)) latest = later(other, latest);
+      }
+      for (const side of path[depth - 1]!.sides)
+        if (side !== mine && side.within === mine.within) count += this.#sentBefore(side, latest).count;
+    }
+    return count;
+  }
+
+  /** How many jobs the side sends before it would send one that comes after `latest`; and whether that are all. */
+  #sentBefore(side: Side, latest: number): { readonly count: number; readonly all: boolean } {
+    const { queue } = this.#state;
+    let count = 0;
+    for (const job of side.line ? this.#possible(side.line) : []) {
+      if (queue.compareExpected(job, latest) > 0) return { count, all: false };
+      count++;
+    }
+    let all = true;
+    for (const within of [true, false]) {
+      if (!all) break;
+      for (const below of side.sides) {
+        if (below.within !== within) continue;
+        const sent = this.#sentBefore(below, latest);
+        count += sent.count;
+        all &&= sent.all;
+      }
+    }
+    return { count, all };
   }
 
   /** The sides in which two projects differ first; null for one project. */
@@ -160,7 +247,7 @@ class Standings {
   #settle(side: Side): void {
     const { projects, queue } = this.#state;
     for (const below of side.sides) this.#settle(below);
-    side.sides.sort(compareSides);
+    side.sides.sort(this.#compareSides);
     const { line } = side;
     side.count = line
       ? line.jobs.size - this.#impossible.inLine(line, null)
@@ -172,13 +259,14 @@ class Standings {
       !side.own && staysWithin(projects.amounts, side.project.id, queue.entryOf(side.next).lane.shape.ask);
     side.share = shareOf(projects, side.project.id, side.own);
   }
+
+  readonly #compareSides = (a: Side, b: Side): number => {
+    if (a.within !== b.within) return a.within ? -1 : 1;
+    if (this.#state.queue.expectedFirst) return this.#state.queue.compareExpected(a.next, b.next);
+    return a.share - b.share || compareText(a.project.path, b.project.path);
+  };
 }
 
 function makeSide(project: Project, own: boolean): Side {
   return { project, own, line: null, sides: [], next: -1, count: 0, within: false, share: 0 };
-}
-
-function compareSides(a: Side, b: Side): number {
-  if (a.within !== b.within) return a.within ? -1 : 1;
-  return a.share - b.share || compareText(a.project.path, b.project.path);
 }

@@ -22,6 +22,10 @@ export interface Entry extends Standing {
   aheadMs: number;
   starvesAfterMs: number;
   duration: Duration;
+  /** How long a job of it is taken to run when it would pass a planned start. */
+  passMs: number;
+  /** What its jobs stand back by, for the time that they are expected to run. */
+  behindMs: number;
   line: Line;
   /** Waiting jobs that are not starved, first come first. */
   readonly jobs: SortedInts;
@@ -69,7 +73,8 @@ export function keyIn(entry: Entry): string {
 /** Inside one queue; the user comes last, because nothing is forbidden in its name. */
 export function keyOf(
   { id }: Shape,
-  { project, user, tier, priority, durationMs, deadlineMs }: EntryFacts,
+  { project, user, tier, priority, durationMs, deadlineMs, estimate }: EntryFacts,
 ): string {
-  return `${id}|${project}|${tier}|${priority}|${durationMs}|${deadlineMs}|${user}`;
+  const said = estimate ? `${estimate.expectedMs}|${estimate.p90Ms}|` : '';
+  return `${id}|${project}|${tier}|${priority}|${durationMs}|${deadlineMs}|${said}${user}`;
 }

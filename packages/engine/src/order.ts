@@ -6,9 +6,11 @@
 //         1. starved ones: longest waiting, submit sequence, job id;
 //         2. the highest tier rank;
 //         3. down the project tree, of siblings the one that stays within its guarantee with the job it would send next, then
-//            the lower weighted share (shares.ts), then the path. A project's own jobs stand beside its children, under
+//            the lower weighted share (shares.ts), then the path; where the policy says so, in place of both the sum of
+//            submit time and what the job stands back by, submit sequence, job id. A project's own jobs stand beside its children, under
 //            its own path, with no guarantee and weight 1;
-//         4. in a project: urgent jobs by latest start; then `submitted - priority x pointMs`; submit sequence; job id.
+//         4. in a project: urgent jobs by latest start; then `submitted - priority x pointMs`, and with learned run times what it
+//            stands back by (expected-run.ts); submit sequence; job id.
 //         Members of one array: those that wait again by index, then those that never started by index.
 //         When one does not fit or is over a ceiling, all of its lane (project, user, demand) leave the line at once; jobs of
 //         the same shape in other lanes leave when their turn comes, so that a later job never passes an earlier one that
@@ -72,8 +74,19 @@ export function compareWaiting(jobs: JobTable, a: number, b: number): number {
 export interface Standing {
   readonly urgent: boolean;
   readonly latestStartMs: number;
-  /** What its priority is worth. */
+  /** What its priority is worth, less what it stands back by for the time it is expected to run. */
   readonly aheadMs: number;
+}
+
+/** Between projects of a tier rank, where what is expected comes before shares. */
+export function compareExpected(
+  jobs: JobTable,
+  a: number,
+  behindMs: number,
+  b: number,
+  otherMs: number,
+): number {
+  return jobs.submittedMs[a]! + behindMs - (jobs.submittedMs[b]! + otherMs) || compareSequence(jobs, a, b);
 }
 
 /** Inside a project and a tier rank. */

@@ -44,7 +44,7 @@ export interface Pass {
   readonly wants: Map<Shape, Set<Lane>>;
   /** Entries for which there is only room that is kept for another job. */
   readonly kept: Map<Entry, Kept>;
-  /** By shape: jobs that run this long or longer find only room that is kept. */
+  /** By shape: jobs that would pass with this long or longer find only room that is kept. */
   readonly keptFromMs: Map<Shape, number>;
   readonly reservations: Reservations;
   /** The shape that is in line though nobody asked beforehand whether it fits. */
@@ -244,7 +244,7 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
     if (tried === 'placed') return 'next';
     if (tried === 'over') return 'lane';
     if (tried === 'kept') {
-      pass.kept.set(head.entry, reservations.keptFor(state.clockMs + head.durationMs));
+      pass.kept.set(head.entry, reservations.keptFor(state.clockMs + head.passMs));
       return plan(pass, head.job) ? 'next' : 'entry';
     }
     if (isUntouched(pass)) unfit(pass, shape);
@@ -302,16 +302,17 @@ function preempt(state: State, pass: Pass, { job, shape }: Head): Found {
 function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'kept' | 'failed' {
   const { fleets, projects } = state;
   const { reservations } = pass;
-  const { job, lane, shape, project, user, durationMs } = head;
-  if ((pass.keptFromMs.get(shape) ?? Number.POSITIVE_INFINITY) <= durationMs) return 'kept';
-  const endMs = state.clockMs + durationMs;
-  const binding = reservations.binding(endMs);
+  const { job, lane, shape, project, user, passMs } = head;
+  if ((pass.keptFromMs.get(shape) ?? Number.POSITIVE_INFINITY) <= passMs) return 'kept';
+  const binding = reservations.binding(state.clockMs + passMs);
+  // Planned starts rest on durations. Who passes one counts in this walk as it did when it was let pass.
+  const endMs = state.clockMs + (reservations.any ? passMs : head.durationMs);
   matchShape(shape, fleets.live.classes);
   const within = pass.within.of(head);
   const placement = placeBeside(state, pass, head, binding);
   if (placement === 'failed') return 'failed';
   if (placement === 'kept') {
-    pass.keptFromMs.set(shape, durationMs);
+    pass.keptFromMs.set(shape, passMs);
     return 'kept';
   }
   if (placement === 'over') {

@@ -15,10 +15,11 @@ import {
 } from '@muster/model';
 import { type Entry, type Gate, keyIn, keyOf, type Lane, waitingOf } from './entry.ts';
 import { durationOf } from './expected-end.ts';
+import { behindMsOf, passMsOf } from './expected-run.ts';
 import { type held, type JobTable, type placed, queued, type spent } from './jobs.ts';
 import { type Line, Lines } from './lines.ts';
 import { Mix } from './mix.ts';
-import { compareStanding, compareSubmitted, compareWaiting } from './order.ts';
+import { compareExpected, compareStanding, compareSubmitted, compareWaiting } from './order.ts';
 import type { Project, Projects } from './projects.ts';
 import { type Shape, ShapeTable } from './shape.ts';
 import { SortedInts } from './sorted-ints.ts';
@@ -336,6 +337,15 @@ export class Queue {
 
   compareStarved = (a: number, b: number): number => compareWaiting(this.jobs, a, b);
 
+  /** Whether expected run times come before shares between projects. */
+  get expectedFirst(): boolean {
+    return this.#policy.runTimes.use === 'learned' && this.#policy.runTimes.first === 'expected';
+  }
+
+  /** Of one rank, between projects: priority and deadlines are a matter of one project. */
+  compareExpected = (a: number, b: number): number =>
+    compareExpected(this.jobs, a, this.entryOf(a).behindMs, b, this.entryOf(b).behindMs);
+
   /** Of one project and rank. */
   compareInLine = (a: number, b: number): number =>
     compareStanding(this.jobs, a, this.entryOf(a), b, this.entryOf(b));
@@ -374,6 +384,8 @@ export class Queue {
       aheadMs: 0,
       starvesAfterMs: never,
       duration: { ms: 0, assumed: true },
+      passMs: 0,
+      behindMs: 0,
       line: null as unknown as Line,
       jobs: new SortedInts(this.compareJobs),
       starved: null,
@@ -392,11 +404,13 @@ export class Queue {
     const tier = tierNamed(this.#policy, name);
     entry.duration = durationOf(this.#policy, entry.facts);
     entry.rank = tier?.rank ?? unknownTierRank;
-    entry.aheadMs = priority * this.#policy.ageing.pointMs;
+    entry.behindMs = behindMsOf(this.#policy, entry.facts);
+    entry.aheadMs = priority * this.#policy.ageing.pointMs - entry.behindMs;
     entry.latestStartMs =
       deadlineMs === null ? never : deadlineMs - entry.duration.ms - this.#policy.deadline.marginMs;
     entry.urgent = false;
     entry.starvesAfterMs = tier?.starvesAfterMs ?? never;
+    entry.passMs = passMsOf(this.#policy, entry.facts);
     entry.line = this.lines.of(entry.lane.project, entry.rank);
   }
 

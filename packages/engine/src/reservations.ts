@@ -75,6 +75,11 @@ export class Reservations {
     return this.#depth > 0;
   }
 
+  /** Whether a start is planned; asked after `binding`, which looks for what was not looked for yet. */
+  get any(): boolean {
+    return this.#planned.length > 0;
+  }
+
   /** Whether another job that waits for room would get one. */
   get open(): boolean {
     return this.jobs.length < this.#depth;

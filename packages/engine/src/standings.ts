@@ -21,10 +21,13 @@ export class Standings {
   /** Its project, and whether it stands for the project's own jobs beside its children. */
   project = new Int32Array(0);
   own = new Uint8Array(0);
+  /** Which of two sides sends the job that is expected to be shorter; null where shares decide. */
+  #expectedFirst: ((a: number, b: number) => number) | null = null;
 
   /** No side is left: another tournament begins. */
-  clear(): void {
+  clear(expectedFirst: ((a: number, b: number) => number) | null): void {
     this.size = 0;
+    this.#expectedFirst = expectedFirst;
   }
 
   /** A side that has nothing to send yet, at the end of its siblings. */
@@ -75,6 +78,7 @@ export class Standings {
   #before(a: number, b: number): boolean {
     const { standing, share, order } = this;
     if (standing[a] !== standing[b]) return standing[a]! < standing[b]!;
+    if (this.#expectedFirst !== null && standing[a] !== nothing) return this.#expectedFirst(a, b) < 0;
     if (share[a] !== share[b]) return share[a]! < share[b]!;
     return order[a]! < order[b]!;
   }

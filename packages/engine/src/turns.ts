@@ -24,6 +24,8 @@ export interface Head {
   readonly project: Project;
   readonly user: string;
   readonly durationMs: number;
+  /** The same when it would pass a planned start. */
+  readonly passMs: number;
   /** What a job of it is sure to use. */
   readonly ask: Ask;
   readonly starved: boolean;
@@ -147,6 +149,7 @@ export class Turns {
       project: lane.project,
       user: lane.user,
       durationMs: entry.duration.ms,
+      passMs: entry.passMs,
       ask: lane.shape.ask,
       starved,
       position,
@@ -182,7 +185,7 @@ export class Turns {
     this.#ranks.delete(rank);
     this.#began = true;
     this.#rank = rank;
-    this.#standings.clear();
+    this.#standings.clear(this.#queue.expectedFirst ? this.#compareNext : null);
     this.#heads = [];
     this.#below = [];
     this.#next = [];
@@ -286,6 +289,9 @@ export class Turns {
     else down(heads, 0, before);
     this.#takeUp(lane, next, starved);
   }
+
+  readonly #compareNext = (a: number, b: number): number =>
+    this.#queue.compareExpected(this.#next[a]!.job, this.#next[b]!.job);
 
   readonly #before = (a: Head, b: Head): boolean => this.#queue.compareInLine(a.job, b.job) < 0;
 

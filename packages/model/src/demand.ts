@@ -114,10 +114,21 @@ export interface EntryFacts {
   readonly priority: number;
   readonly durationMs: number | null;
   readonly deadlineMs: number | null;
+  /** How long it will run by what was learned of others; left out where nothing was. */
+  readonly estimate?: RunEstimate | undefined;
+}
+
+/** What was said of a job's run time when it came, and is kept: a promise to nobody. */
+export interface RunEstimate {
+  /** The mean. */
+  readonly expectedMs: number;
+  /** It stays within this with a chance of nine tenths. */
+  readonly p90Ms: number;
 }
 
 /** A user's name may hold anything, so it comes last and quoted. */
 export function entryHead(facts: EntryFacts): string {
-  const { project, user, tier, priority, durationMs, deadlineMs } = facts;
-  return `${project}|${tier}|${priority}|${durationMs ?? ''}|${deadlineMs ?? ''}|${JSON.stringify(user)}`;
+  const { project, user, tier, priority, durationMs, deadlineMs, estimate } = facts;
+  const said = estimate ? `${estimate.expectedMs}|${estimate.p90Ms}|` : '';
+  return `${project}|${tier}|${priority}|${durationMs ?? ''}|${deadlineMs ?? ''}|${said}${JSON.stringify(user)}`;
 }

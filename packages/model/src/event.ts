@@ -4,7 +4,7 @@
 // versions are lifted by the upcasters below, so that everyone else sees only the newest form.
 import type { ArraySize, ArrayState } from './array-state.ts';
 import type { Checkpoint } from './checkpoint.ts';
-import type { JobDemand } from './demand.ts';
+import type { JobDemand, RunEstimate } from './demand.ts';
 import type { JobId, NodeId, RunId } from './ids.ts';
 import type { IndexRanges } from './index-ranges.ts';
 import type { Inventory } from './inventory.ts';
@@ -33,6 +33,8 @@ export interface JobFacts {
   readonly deadlineMs: number | null;
   readonly demand: JobDemand;
   readonly submittedMs: number;
+  /** How long it will run by what was learned of others; left out where nothing was. */
+  readonly estimate?: RunEstimate | undefined;
   /** For an array: how many members, each of which asks for all of the demand. Left out for other jobs. */
   readonly array?: ArraySize | undefined;
 }

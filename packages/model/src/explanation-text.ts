@@ -150,9 +150,17 @@ export function aheadText({ because }: AheadJobView, time: (at: string) => strin
       return `must start by ${time(because.latestStart)} for its deadline`;
     case 'priority':
       return `priority ${because.theirs}, yours is ${because.yours}`;
+    case 'expected':
+      return `expected to run ${lengthText(because.theirMs)}, yours ${lengthText(because.yourMs)}`;
+    case 'own-project':
+      return 'goes before a job of your project that goes before yours';
     case 'submitted':
       return `submitted earlier, ${time(because.submittedAt)}`;
   }
+}
+
+function lengthText(ms: number | null): string {
+  return ms === null ? 'for a time nobody knows' : formatDurationMs(ms);
 }
 
 /** "16 gpu are free on 16 nodes, 1 on each; a task needs 8 on one node: 0 nodes have that." */

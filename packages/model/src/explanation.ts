@@ -62,6 +62,10 @@ export type OrderRule =
   | { readonly rule: 'deadline'; readonly latestStartMs: number }
   /** A higher priority, more than waiting has made up for. */
   | { readonly rule: 'priority'; readonly theirs: number; readonly yours: number }
+  /** It is expected to be shorter, by more than waiting has made up for; null where nothing was said of a job. */
+  | { readonly rule: 'expected'; readonly theirMs: number | null; readonly yourMs: number | null }
+  /** It goes before a job of your project that goes before yours. */
+  | { readonly rule: 'own-project' }
   | { readonly rule: 'submitted'; readonly submittedMs: number };
 
 export interface AheadJobView extends Omit<AheadJob, 'because'> {

@@ -9,6 +9,7 @@ import type {
   GroupDemand,
   JobDemand,
   Preference,
+  RunEstimate,
   TopologyDemand,
 } from './demand.ts';
 import { maxTasks, type RawJobSpec } from './spec.ts';
@@ -223,7 +224,15 @@ export function jobDemand(spec: JobSpec): JobDemand {
 }
 
 /** What the queue entry of a spec has in common beside the demand; `user` submits it. */
-export function entryFacts(spec: JobSpec, user: string): EntryFacts {
+export function entryFacts(spec: JobSpec, user: string, estimate?: RunEstimate): EntryFacts {
   const { project, tier, priority, timeLimitMs, deadlineMs } = spec;
-  return { project, user, tier, priority, durationMs: timeLimitMs, deadlineMs };
+  return {
+    project,
+    user,
+    tier,
+    priority,
+    durationMs: timeLimitMs,
+    deadlineMs,
+    ...(estimate && { estimate }),
+  };
 }

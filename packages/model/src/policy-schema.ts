@@ -165,6 +165,18 @@ export const policySchema = z.strictObject({
         .meta({ description: 'how many waiting jobs have planned starts in conservative mode' }),
     })
     .prefault({}),
+  runTimes: z
+    .strictObject({
+      use: z.enum(['asked', 'learned']).default(defaultPolicy.runTimes.use).meta({
+        description:
+          'asked: only time limits count; learned: jobs expected to be short go before long ones, and pass a planned start by what nine in ten stay within',
+      }),
+      first: z.enum(['shares', 'expected']).default(defaultPolicy.runTimes.first).meta({
+        description:
+          'between projects of one tier: the lower share first, or the job that is expected to be shorter (with use: learned)',
+      }),
+    })
+    .prefault({}),
   preemption: z
     .strictObject({
       nearEnd: durationField(0, day, 'a run that ends within this time is waited for', '0s to 1d').prefault(
@@ -211,6 +223,7 @@ function completePolicy(raw: RawPolicy): Policy {
     ageing: { pointMs: raw.ageing.point },
     deadline: { marginMs: raw.deadline.margin },
     backfill: raw.backfill,
+    runTimes: raw.runTimes,
     preemption: {
       nearEndMs: raw.preemption.nearEnd,
       coolingMs: raw.preemption.cooling,
@@ -273,6 +286,13 @@ function policyProblems(policy: Policy): FieldProblem[] {
   }
   if (!names.includes(policy.defaultTier))
     add(['defaultTier'], unknown(policy.defaultTier), policy.defaultTier);
+  const { use, first } = policy.runTimes;
+  if (first === 'expected' && use !== 'learned')
+    add(
+      ['runTimes', 'first'],
+      'needs "use: learned": from time limits nobody knows who will be short',
+      first,
+    );
   placingProblems(policy, add);
   const seen = new Set<string>();
   for (const [i, each] of policy.quotas.entries()) {
@@ -326,6 +346,7 @@ export function policyDocument(policy: Policy): PolicyInput {
     ageing: { point: duration(policy.ageing.pointMs) },
     deadline: { margin: duration(policy.deadline.marginMs) },
     backfill: { ...policy.backfill },
+    runTimes: { ...policy.runTimes },
     preemption: {
       nearEnd: duration(policy.preemption.nearEndMs),
       cooling: duration(policy.preemption.coolingMs),

@@ -41,6 +41,14 @@ export interface Quota {
 
 export type BackfillMode = 'strict' | 'skip' | 'easy' | 'conservative';
 
+/** What is done with run times that were learned from jobs that have ended (docs/decisions/0012-learned-run-times.md). */
+export interface RunTimesPolicy {
+  /** asked: nothing. learned: the short go before the long, and pass a planned start by their P90. */
+  readonly use: 'asked' | 'learned';
+  /** Between projects of a tier: the lower share first, or whoever would be first inside one project. */
+  readonly first: 'shares' | 'expected';
+}
+
 export interface Policy extends PlacingPolicy {
   readonly tiers: readonly Tier[];
   readonly defaultTier: string;
@@ -53,6 +61,7 @@ export interface Policy extends PlacingPolicy {
   /** A job is urgent this long before its latest start. */
   readonly deadline: { readonly marginMs: number };
   readonly backfill: { readonly mode: BackfillMode; readonly depth: number };
+  readonly runTimes: RunTimesPolicy;
   readonly preemption: {
     /** A run that ends within this time is waited for, not preempted. */
     readonly nearEndMs: number;
@@ -135,6 +144,7 @@ export const defaultPolicy: Policy = {
   ageing: { pointMs: 10 * minute },
   deadline: { marginMs: 15 * minute },
   backfill: { mode: 'easy', depth: 16 },
+  runTimes: { use: 'asked', first: 'shares' },
   preemption: { nearEndMs: 2 * minute, coolingMs: 5 * minute, windowMs: day },
   ...defaultPlacing,
 };

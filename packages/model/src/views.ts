@@ -1,7 +1,7 @@
 // The resources of the API, as its JSON and as the typed client returns them. Times are RFC 3339 strings here and
 // milliseconds everywhere inside. Every field is always present; null says "none".
 import type { Checkpoint } from './checkpoint.ts';
-import type { Capability } from './demand.ts';
+import type { Capability, RunEstimate } from './demand.ts';
 import type { ExplanationView } from './explanation.ts';
 import type { JobId, NodeId, RunId, TokenId } from './ids.ts';
 import type { IndexRanges } from './index-ranges.ts';
@@ -39,6 +39,8 @@ export interface JobView {
   readonly notBefore: string | null;
   /** When it is expected to start; only of a queued job that room is kept for. */
   readonly plannedStart: string | null;
+  /** How long it will run by what was learned of others when it came; null where nothing was. */
+  readonly estimate: RunEstimate | null;
   readonly result: JobResult | null;
   readonly exitCode: number | null;
   /** Why it waits, for queued jobs that the engine has looked at: the stored verdict and its sentence. */

@@ -21,6 +21,12 @@ export interface Estimate {
   readonly runs: number;
 }
 
+/** What is kept of an estimate to score it; the P50 is not always kept. */
+export interface Quantiles {
+  readonly p50Ms: number | null;
+  readonly p90Ms: number;
+}
+
 /** Which part of the jobs that ended stayed within what was said of them before. */
 export interface Coverage {
   readonly scored: number;
@@ -42,11 +48,9 @@ export class RunTimes {
   readonly #p90 = new Calibrated(0.9);
 
   /** A job has run to its end, of which this had been said when it came. */
-  observe(traits: JobTraits, ranMs: number, said: Estimate | null): void {
-    if (said) {
-      this.#p50.score(said.p50Ms, ranMs);
-      this.#p90.score(said.p90Ms, ranMs);
-    }
+  observe(traits: JobTraits, ranMs: number, said: Quantiles | null): void {
+    if (said && said.p50Ms !== null) this.#p50.score(said.p50Ms, ranMs);
+    if (said) this.#p90.score(said.p90Ms, ranMs);
     for (let kin = 0; kin < kins.length; kin++) this.#kin.use(kinKey(kin, traits)).add(ranMs);
   }
 

@@ -2,16 +2,16 @@ export { type Gain, type Gains, gainsOf } from './live/gains.ts';
 export { type LiveSetting, liveReplay } from './live/live-replay.ts';
 export { type LiveTrace, liveTrace } from './live/live-trace.ts';
 export { type Measures, measure } from './metrics/measures.ts';
-export { asked, type Beliefs, type BeliefsMaker, exact } from './policies/beliefs.ts';
-export { type MusterOptions, muster } from './policies/muster/muster.ts';
 export {
-  beliefsOf,
+  asked,
+  type Beliefs,
+  type BeliefsMaker,
   type Durations,
   durations,
-  musterRow,
-  type PolicyRow,
-  policyRows,
-} from './policies/policies.ts';
+  exact,
+} from './policies/beliefs.ts';
+export { type MusterOptions, muster } from './policies/muster/muster.ts';
+export { musterRow, type PolicyRow, policyRows } from './policies/policies.ts';
 export { type Random, seeded } from './random.ts';
 export { devicesOf, type Fleet, fleetOf, type Pool } from './replay/fleet.ts';
 export { FleetRefused, readFleet } from './replay/fleet-file.ts';

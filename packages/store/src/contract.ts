@@ -28,6 +28,7 @@ import type {
   Plan,
   Policy,
   Role,
+  RunEstimate,
   RunId,
   RunResult,
   RunState,
@@ -186,6 +187,8 @@ export interface Store {
   /** Members of arrays are not among them. */
   jobs(query: JobQuery): Promise<readonly JobRow[]>;
   members(query: MemberQuery): Promise<readonly JobRow[]>;
+  /** Jobs that came to an end by themselves, in the order of their ends: those after a place, or the newest. Arrays are not among them. */
+  endedJobs(after: EndedPlace | null, limit: number): Promise<readonly EndedJob[]>;
   jobByKey(project: string, principal: string, key: string): Promise<JobId | null>;
   runs(job: JobId): Promise<readonly RunRow[]>;
   node(idOrName: string): Promise<NodeRow | null>;
@@ -230,6 +233,23 @@ export interface Submit {
   /** Hash of the parsed body before defaults. */
   readonly bodyHash: string;
   readonly held: boolean;
+  /** What is learned of its run time; left out where nothing is. */
+  readonly estimate?: RunEstimate | undefined;
+}
+
+/** Where a job stands among those that ended. */
+export interface EndedPlace {
+  readonly endedMs: number;
+  readonly id: JobId;
+}
+
+export interface EndedJob extends EndedPlace {
+  readonly spec: JobSpec;
+  readonly user: string;
+  /** All its runs together. */
+  readonly ranMs: number;
+  /** What was said of it when it came; null where nothing was. */
+  readonly estimate: RunEstimate | null;
 }
 
 export interface Submitted {
@@ -455,6 +475,8 @@ export interface JobRow {
   readonly unheardSinceMs: number | null;
   /** The devices of its present run together, in thousandths; null without a run. They follow from the alternative it took. */
   readonly deviceMilli: number | null;
+  /** What was learned of its run time when it came; null where nothing was. */
+  readonly estimate: RunEstimate | null;
 }
 
 export interface RunRow {

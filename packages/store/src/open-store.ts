@@ -13,6 +13,7 @@ import { checkpoint } from './pg/checkpoint.ts';
 import { commitOutboxDone } from './pg/close-outbox.ts';
 import { commitPlan } from './pg/commit-plan.ts';
 import { decisions, lifeAt } from './pg/decisions.ts';
+import { endedJobs } from './pg/ended-jobs.ts';
 import { hello } from './pg/hello.ts';
 import * as identity from './pg/identity.ts';
 import * as leadership from './pg/leadership.ts';
@@ -170,6 +171,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     job: (job) => jobReads.job(database, job),
     jobs: (query) => jobReads.jobs(database, query),
     members: (query) => jobReads.members(database, query),
+    endedJobs: (after, limit) => endedJobs(database, after, limit),
     jobByKey: (project, principal, key) => jobReads.jobByKey(database, project, principal, key),
     runs: (job) => jobReads.runs(database, job),
     node: (idOrName) => nodeReads.node(database, idOrName),

@@ -11,6 +11,7 @@ import {
   onlyVerdict,
   type PlannedJob,
   type Role,
+  type RunEstimate,
   type ServerId,
   type Verdict,
 } from '@muster/model';
@@ -28,6 +29,8 @@ export interface PlayedControl extends ControlPlane {
   /** The whole answer beside the verdict. */
   explanation: Explanation | null;
   plannedStarts: readonly PlannedJob[];
+  /** What is said of every job that comes. */
+  estimated: RunEstimate | undefined;
   lag: number;
   troubles: readonly string[];
   readonly connectedNodes: Set<NodeId>;
@@ -70,6 +73,7 @@ export function playControl(store: Store): PlayedControl {
     verdict: null,
     explanation: null,
     plannedStarts: [],
+    estimated: undefined,
     lag: 0,
     troubles: [],
     connectedNodes,
@@ -80,6 +84,7 @@ export function playControl(store: Store): PlayedControl {
       new Map(control.verdict ? jobs.map((job) => [job, control.verdict as Verdict]) : []),
     consider: async () => explained((await store.head()).sequence),
     planned: async () => control.plannedStarts,
+    estimate: () => control.estimated,
     ledger: async () => loadEngine(await store.loadEngine()).ledger(await store.nowMs()),
     whatIf: questions.whatIf,
     score: questions.score,

@@ -1,5 +1,5 @@
 // muster show: everything about one job: its state and why, where each task runs, every attempt and how it ended.
-import type { ArrayView, JobDetail, JobView, RunView, TaskView } from '@muster/model';
+import type { ArrayView, JobDetail, JobView, RunEstimate, RunView, TaskView } from '@muster/model';
 import { formatDurationMs, formatMib, formatMilli, rangesText } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
@@ -58,10 +58,16 @@ function show(cli: Cli, job: JobDetail, failed: readonly JobView[]): void {
       `${localTime(job.endedAt, cli.nowMs)}, ran ${elapsed(job.startedAt, job.endedAt, cli.nowMs)}`,
     );
   if (job.plannedStart) field(cli, 'Planned', `to start at ${localTime(job.plannedStart, cli.nowMs)}`);
+  if (job.estimate) field(cli, 'Expected', expectedText(job.estimate));
   if (job.notBefore) field(cli, 'Not before', ago(job.notBefore, cli.nowMs));
   if (job.array) showArray(cli, job.id, job.array, failed);
   showSpec(cli, job);
   for (const run of [...job.runs].sort((a, b) => b.attempt - a.attempt)) showRun(cli, run);
+}
+
+/** Learned when it came, so that its user can see what it was ordered by. */
+function expectedText({ expectedMs, p90Ms }: RunEstimate): string {
+  return `to run ${formatDurationMs(expectedMs)}; nine in ten such jobs stay within ${formatDurationMs(p90Ms)} (learned from jobs that ended before it came)`;
 }
 
 function showArray(cli: Cli, id: string, array: ArrayView, failed: readonly JobView[]): void {

@@ -25,6 +25,7 @@ export function jobView(change: Partial<JobView> = {}): JobView {
     endedAt: null,
     notBefore: null,
     plannedStart: null,
+    estimate: null,
     result: null,
     exitCode: null,
     verdict: null,

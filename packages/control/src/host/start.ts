@@ -7,6 +7,7 @@ import type { ControlPlane } from '../control-plane.ts';
 import { type Dispatch, startDispatch } from '../dispatch.ts';
 import { startExpire } from '../expire.ts';
 import { startLeader } from '../leader.ts';
+import { startLearning } from '../learning.ts';
 import { createAgentSink } from '../observe.ts';
 import { defaultRetention, startRetention } from '../retention.ts';
 import { defaultSnapshots, type SnapshotSettings, startSnapshots } from '../snapshots.ts';
@@ -49,11 +50,13 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
     onBug,
   });
   const epoch = (): number | null => leader.epoch;
+  const learning = startLearning({ world, store, onBug });
   const retention = { ...defaultRetention, ...options.retention };
   const snapshots = { ...defaultSnapshots, ...options.snapshots };
   const expire = startExpire({ world, store, epoch, onBug });
   const loops = [
     expire,
+    learning,
     startRetention({ world, store, epoch, retention, onBug }),
     startSnapshots({
       world,
@@ -73,6 +76,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
     consider: (request) => brain.consider(request),
     planned: () => brain.planned(),
     ledger: (atLeast) => brain.ledger(atLeast),
+    estimate: (spec, user) => learning.estimate(spec, user),
     score: (request, known) => questions.score(request, known),
     whatIf: (question, atLeast) => questions.whatIf(question, atLeast),
     replay: (request, progress, signal) => questions.replay(request, progress, signal),

@@ -2,7 +2,7 @@
 // those who lost their room want it back from those who took it, again and again. In the worlds of arbitrary.ts that is rare.
 import { defaultPolicy, type Quota } from '@muster/model';
 import * as fc from 'fast-check';
-import type { Step } from './arbitrary.ts';
+import { arbitraryEstimate, arbitraryRunTimes, type Step } from './arbitrary.ts';
 import { devices, node, oneTask } from './builders.ts';
 
 const join = (name: string): Step => ({ do: 'join', node: node(name, { devices: devices(4) }) });
@@ -27,6 +27,7 @@ const arbitraryPolicy: fc.Arbitrary<Step> = fc.record({
   cooling: fc.constant(null),
   prices: fc.constant(defaultPolicy.prices),
   backfill: fc.constant(defaultPolicy.backfill),
+  runTimes: arbitraryRunTimes,
   quotas: fc.constantFrom([], [guarantee('p')], [guarantee('q')]),
 });
 
@@ -39,6 +40,7 @@ const arbitrarySubmit: fc.Arbitrary<Step> = fc.record({
   user: fc.constant('ada'),
   durationMs: fc.constant(null),
   deadlineInMs: fc.constant(null),
+  estimate: arbitraryEstimate,
   held: fc.constant(false),
   array: fc.constantFrom(undefined, undefined, undefined, { count: 3, parallel: null }),
 });

@@ -17,6 +17,7 @@ import {
   type Prices,
   parseMemberId,
   type Quota,
+  type RunEstimate,
   type RunId,
   type TopologyDemand,
 } from '@muster/model';
@@ -38,6 +39,7 @@ export type Step =
       readonly durationMs: number | null;
       /** From now; null for none. */
       readonly deadlineInMs: number | null;
+      readonly estimate: RunEstimate | undefined;
       readonly held: boolean;
       readonly array: ArraySize | undefined;
     }
@@ -58,6 +60,7 @@ export type Step =
       readonly cooling: number | null;
       readonly prices: Prices;
       readonly backfill: Policy['backfill'];
+      readonly runTimes: Policy['runTimes'];
       readonly quotas: readonly Quota[];
     };
 
@@ -230,6 +233,21 @@ const arbitraryArray: fc.Arbitrary<ArraySize> = fc.constantFrom(
   { count: 4, parallel: 2 },
 );
 
+/** A few, so that entries fill; some are longer than what is asked for. */
+export const arbitraryEstimate: fc.Arbitrary<RunEstimate | undefined> = fc.constantFrom(
+  undefined,
+  undefined,
+  { expectedMs: 1, p90Ms: 5 },
+  { expectedMs: 5, p90Ms: 40 },
+  { expectedMs: 30, p90Ms: 400 },
+);
+
+export const arbitraryRunTimes: fc.Arbitrary<Policy['runTimes']> = fc.constantFrom(
+  { use: 'asked', first: 'shares' },
+  { use: 'learned', first: 'shares' },
+  { use: 'learned', first: 'expected' },
+);
+
 /** A few demands shared by many jobs, so that entries fill. */
 function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
   const at = fc.nat(20);
@@ -258,6 +276,7 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
         user: fc.constantFrom('ada', 'ada', 'bob'),
         durationMs: fc.constantFrom(null, null, 50, 300),
         deadlineInMs: fc.constantFrom(null, null, 100, 1000),
+        estimate: arbitraryEstimate,
         held: fc.constantFrom(false, false, false, true),
         array: fc.oneof(
           { weight: 5, arbitrary: fc.constant(undefined) },
@@ -307,6 +326,7 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
           { mode: 'skip', depth: 3 },
           { mode: 'strict', depth: 3 },
         ),
+        runTimes: arbitraryRunTimes,
         quotas: fc.uniqueArray(arbitraryQuota, { selector: (quota) => quota.project, maxLength: 5 }),
       }),
     },
@@ -415,6 +435,7 @@ export function take(world: World, step: Step): void {
         },
         quotas: step.quotas,
         backfill: step.backfill,
+        runTimes: step.runTimes,
         share: { halfLifeMs: 256_000 },
         ageing: { pointMs: 10 },
         deadline: { marginMs: 30 },

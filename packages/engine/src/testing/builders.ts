@@ -14,6 +14,7 @@ import type {
   NodeFacts,
   NodeId,
   Preference,
+  RunEstimate,
   TopologyDemand,
 } from '@muster/model';
 
@@ -138,6 +139,7 @@ export interface JobOptions {
   readonly durationMs?: number | null;
   readonly deadlineMs?: number | null;
   readonly submittedMs?: number;
+  readonly estimate?: RunEstimate | undefined;
   /** Members, and how many may run at once. */
   readonly array?: ArraySize | undefined;
 }
@@ -155,6 +157,7 @@ export function job(n: number, asks: JobDemand, options: JobOptions = {}): JobFa
     deadlineMs: options.deadlineMs ?? null,
     demand: asks,
     submittedMs: options.submittedMs ?? 0,
+    ...(options.estimate && { estimate: options.estimate }),
     ...(options.array && { array: options.array }),
   };
 }

@@ -65,9 +65,18 @@ export class ReferenceFuture {
     return row.durationMs ?? tier?.durationMs ?? 86_400_000;
   }
 
+  /** By which it may pass a planned start. */
+  likely(row: JobRow): number {
+    const { runTimes } = this.#rows.policy;
+    if (runTimes.use === 'asked' || !row.estimate) return this.duration(row);
+    return Math.min(row.durationMs ?? Number.MAX_SAFE_INTEGER, row.estimate.p90Ms);
+  }
+
+  /** Who passes a planned start counts for the rest of this plan as it did when it was let pass. */
   start(row: JobRow, unit: Unit): void {
     const run = runOf(unit, this.#nowMs);
-    this.#running.push({ run, startMs: this.#nowMs, endMs: this.#nowMs + this.duration(row) });
+    const lengthMs = this.planned.length > 0 ? this.likely(row) : this.duration(row);
+    this.#running.push({ run, startMs: this.#nowMs, endMs: this.#nowMs + lengthMs });
   }
 
   /** What victims hold is claimed, so that nobody waits for it; all starts are planned once more. */
@@ -86,7 +95,7 @@ export class ReferenceFuture {
 
   /** Where the job could be from a moment on, all its time; when that is nowhere, what is in its way. */
   place(row: JobRow, atMs = this.#nowMs): Unit | 'over' | 'kept' | 'quota-kept' | 'no-room' {
-    const endMs = atMs + this.duration(row);
+    const endMs = atMs + (atMs === this.#nowMs ? this.likely(row) : this.duration(row));
     const meets = this.planned.filter(({ startMs }) => startMs > atMs && startMs < endMs);
     const now = boxesOf(this.#at(atMs));
     const later = meets.map((each) => ({ boxes: boxesOf(this.#at(each.startMs)), loads: this.#loads(each) }));
@@ -102,7 +111,7 @@ export class ReferenceFuture {
 
   /** Whether the reservations are whole, and stay so when all is planned once more beside the job. */
   admits(row: JobRow, unit: Unit): boolean {
-    const endMs = this.#nowMs + this.duration(row);
+    const endMs = this.#nowMs + this.likely(row);
     const before = this.planned;
     if (before.length === 0) return true;
     if (before.length === 1 && before[0]!.startMs >= endMs) return true;

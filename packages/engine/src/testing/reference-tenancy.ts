@@ -100,11 +100,14 @@ export class ReferenceTenancy {
       if (child === path) sides.push({ path, own: true, next: this.#nextInProject(rows) });
       else sides.push({ path: child, own: false, next: this.#nextBelow(child, rows) });
     }
+    const { use, first } = this.#policy.runTimes;
+    const back = (row: JobRow) => row.submittedMs + this.#behind(row);
     sides.sort(
       (a, b) =>
         Number(this.#within(b)) - Number(this.#within(a)) ||
-        this.#share(a.path, a.own) - this.#share(b.path, b.own) ||
-        (a.path < b.path ? -1 : 1),
+        (use === 'learned' && first === 'expected'
+          ? back(a.next) - back(b.next) || bySubmission(a.next, b.next)
+          : this.#share(a.path, a.own) - this.#share(b.path, b.own) || (a.path < b.path ? -1 : 1)),
     );
     return sides[0]!.next;
   }
@@ -115,9 +118,15 @@ export class ReferenceTenancy {
       const [one, two] = [this.#latestStart(a), this.#latestStart(b)];
       const [urgent, other] = [one <= this.#nowMs, two <= this.#nowMs];
       if (urgent !== other) return urgent ? -1 : 1;
-      const aged = (row: JobRow) => row.submittedMs - row.priority * ageing.pointMs;
+      const aged = (row: JobRow) => row.submittedMs - row.priority * ageing.pointMs + this.#behind(row);
       return (urgent && one !== two ? one - two : 0) || aged(a) - aged(b) || bySubmission(a, b);
     })[0]!;
+  }
+
+  /** Ten times what is expected of it, at most two days. */
+  #behind({ estimate }: JobRow): number {
+    if (this.#policy.runTimes.use === 'asked' || !estimate) return 0;
+    return Math.min(2 * 86_400_000, 10 * estimate.expectedMs);
   }
 
   #latestStart(row: JobRow): number {

@@ -122,7 +122,7 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
   }
 
   function tryJob(row: JobRow): 'placed' | 'over' | 'kept' | 'no-room' {
-    const ms = future.duration(row);
+    const ms = future.likely(row);
     if ((keptFromMs.get(shapeOf(row)) ?? Number.POSITIVE_INFINITY) <= ms) return 'kept';
     const unit = future.place(row);
     if (unit === 'no-room' || unit === 'over') return unit;

@@ -9,7 +9,7 @@ import {
   parseDurationMs,
   parsePolicy,
 } from '@muster/model';
-import { beliefsOf, gainsOf, type LiveSetting, liveReplay, liveTrace } from '@muster/sim';
+import { gainsOf, type LiveSetting, liveReplay, liveTrace } from '@muster/sim';
 import { printGains } from '../simulate/gains-text.ts';
 import { nodeFacts, readPast } from '../simulate/past.ts';
 import { costsOf, oneDurations } from '../simulate/request.ts';
@@ -17,7 +17,7 @@ import { SimulateProgress } from '../simulate/simulate-progress.ts';
 import type { SimulateFlags } from './simulate-flags.ts';
 
 export async function simulateLive(cli: Cli, flags: SimulateFlags): Promise<void> {
-  const believe = beliefsOf[oneDurations(flags.durations)];
+  const durations = oneDurations(flags.durations);
   const costs = costsOf(flags);
   const last = parseDurationMs(flags.last);
   if (!last.ok) throw usage(`--last: ${last.message}`);
@@ -42,8 +42,8 @@ export async function simulateLive(cli: Cli, flags: SimulateFlags): Promise<void
   const policy = inForce(view.policy);
   const play = (what: string, setting: LiveSetting) =>
     liveReplay(live, setting, { costs, onProgress: (part) => progress.show(what, part) });
-  const before = play('as it is', { nodes, policy, believe });
-  const after = play('with the change', { nodes: otherNodes, policy: changed ?? policy, believe });
+  const before = play('as it is', { nodes, policy, durations });
+  const after = play('with the change', { nodes: otherNodes, policy: changed ?? policy, durations });
   progress.clear();
   const gains = gainsOf(live, before, after);
   const told = {

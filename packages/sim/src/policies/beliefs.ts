@@ -2,6 +2,10 @@
 // it never sees the future unless it is the oracle.
 import type { Trace } from '../traces/trace.ts';
 
+/** Where what is believed of run times comes from. */
+export const durations = ['asked', 'exact', 'learned'] as const;
+export type Durations = (typeof durations)[number];
+
 export interface Beliefs {
   readonly name: string;
   /** How long the job will run once started, as believed when it comes. */

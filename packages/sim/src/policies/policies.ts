@@ -1,7 +1,7 @@
 // The policies that can stand side by side in one report, by name. A new one is a file beside this one and a row here.
 import type { Policy as MusterPolicy } from '@muster/model';
 import type { Policy } from '../replay/replay.ts';
-import { asked, type BeliefsMaker, exact, lastTwo } from './beliefs.ts';
+import { asked, type BeliefsMaker, type Durations, exact, lastTwo } from './beliefs.ts';
 import { conservative } from './conservative.ts';
 import { easy, easyShortest } from './easy.ts';
 import { inOrder } from './in-order.ts';
@@ -11,10 +11,6 @@ import { learnedPreemptive } from './learned/learned-preemptive.ts';
 import { muster } from './muster/muster.ts';
 import { srtf } from './srtf.ts';
 
-/** Where a policy's beliefs of run times come from. */
-export const durations = ['asked', 'exact', 'learned'] as const;
-export type Durations = (typeof durations)[number];
-
 export interface PolicyRow {
   readonly name: string;
   readonly about: string;
@@ -23,7 +19,7 @@ export interface PolicyRow {
   readonly make: (durations: Durations) => Policy;
 }
 
-export const beliefsOf: Readonly<Record<Durations, BeliefsMaker>> = { asked, exact, learned: lastTwo };
+const beliefsOf: Readonly<Record<Durations, BeliefsMaker>> = { asked, exact, learned: lastTwo };
 
 export const policyRows: readonly PolicyRow[] = [
   ...inOrder.map(fixed),
@@ -39,7 +35,9 @@ export const policyRows: readonly PolicyRow[] = [
 
 /** Muster's own policy, as it comes or as somebody wrote it. */
 export function musterRow(name: string, about: string, policy?: MusterPolicy): PolicyRow {
-  return believing((believe) => muster({ name, about, believe, ...(policy && { policy }) }));
+  const make = (durations: Durations): Policy =>
+    muster({ name, about, durations, ...(policy && { policy }) });
+  return { name, about, believes: true, make };
 }
 
 function fixed(policy: Policy): PolicyRow {

@@ -1,7 +1,8 @@
 // Plays one trace under several policies, one after the other, and puts the figures side by side.
 import { type Measures, measure } from '../metrics/measures.ts';
+import type { Durations } from '../policies/beliefs.ts';
 import { assumedMs } from '../policies/beliefs.ts';
-import type { Durations, PolicyRow } from '../policies/policies.ts';
+import type { PolicyRow } from '../policies/policies.ts';
 import { devicesOf, type Fleet } from '../replay/fleet.ts';
 import { type Played, replay } from '../replay/replay.ts';
 import { type Costs, usualCosts } from '../replay/stage.ts';

@@ -18,6 +18,7 @@ import {
 import { cancelRange, changeJob, checkpoint } from './change-job.ts';
 import { commitPlan } from './commit-plan.ts';
 import type { MemoryDatabase } from './database.ts';
+import { endedJobs } from './ended-jobs.ts';
 import * as identity from './identity.ts';
 import * as leadership from './leadership.ts';
 import * as liveness from './liveness.ts';
@@ -147,6 +148,7 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
     job: (job) => line.read(() => jobReads.job(database, job)),
     jobs: (query) => line.read(() => jobReads.jobs(database, query)),
     members: (query) => line.read(() => jobReads.members(database, query)),
+    endedJobs: (after, limit) => line.read(() => endedJobs(database, after, limit)),
     jobByKey: (project, principal, key) =>
       line.read(() => tables.keys.get(keyText(project, principal, key))?.job ?? null),
     runs: (job) => line.read(() => jobReads.runs(database, job)),

@@ -16,7 +16,7 @@ export function job(database: MemoryDatabase, id: JobId): JobRow | null {
 
 function columnsOf(database: MemoryDatabase, row: StoredJob): JobColumns {
   const { tables } = database;
-  const { id, state, version, submittedBy, submittedMs, startedMs, entry } = row;
+  const { id, state, version, submittedBy, submittedMs, startedMs, entry, estimate } = row;
   const run = 'run' in state ? tables.runs.get(state.run) : undefined;
   return {
     id,
@@ -26,6 +26,7 @@ function columnsOf(database: MemoryDatabase, row: StoredJob): JobColumns {
     submittedBy,
     submittedMs,
     startedMs,
+    estimate,
     entry,
     verdict: toldVerdict(database, row),
     backsOff: state.state === 'queued' && 'notBeforeMs' in state && state.notBeforeMs > database.nowMs(),

@@ -83,6 +83,7 @@ function jobFacts(tables: Tables, row: StoredJob) {
     priority,
     durationMs,
     deadlineMs,
+    estimate,
     submittedMs,
     submittedSequence,
   } = row;
@@ -97,6 +98,7 @@ function jobFacts(tables: Tables, row: StoredJob) {
     priority,
     user: row.submittedBy,
     ...times,
+    ...(estimate && { estimate }),
     demand,
     state: row.state,
   };

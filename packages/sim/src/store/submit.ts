@@ -28,9 +28,9 @@ function submitOne(tx: Tx, item: Submit): SubmitOutcome {
 
 function insertJob(tx: Tx, item: Submit): void {
   const { tables, nowMs, nextSequence } = tx;
-  const { id, principal, demand } = item;
+  const { id, principal, demand, estimate } = item;
   const spec: Submit['spec'] = JSON.parse(JSON.stringify(item.spec));
-  const facts = entryFacts(spec, principal);
+  const facts = entryFacts(spec, principal, estimate);
   const { project, tier, priority, durationMs, deadlineMs } = facts;
   const entry = entryHash(entryKey(facts, demand));
   storeEntry(tables, entry, demand, nowMs);
@@ -43,6 +43,7 @@ function insertJob(tx: Tx, item: Submit): void {
     entry,
     durationMs,
     deadlineMs,
+    estimate: estimate ?? null,
     spec,
     memberOf: null,
     memberIndex: null,
@@ -69,9 +70,10 @@ function freshState({ spec, principal, held }: Submit, nowMs: number) {
   return (held ? { state: 'held', by: principal, ...fresh } : { state: 'queued', ...fresh }) as JobState;
 }
 
-function submittedEvent({ id, spec, principal, held, demand }: Submit, submittedMs: number): EventBody {
+function submittedEvent(item: Submit, submittedMs: number): EventBody {
+  const { id, spec, principal, held, demand, estimate } = item;
   const { name, array } = spec;
-  const facts = entryFacts(spec, principal);
+  const facts = entryFacts(spec, principal, estimate);
   const common = { kind: 'job.submitted' as const, by: principal, held, job: id, version: 1, name };
   return { ...common, ...(array && { array }), ...facts, demand, submittedMs };
 }

@@ -13,6 +13,7 @@ import type {
   NodeId,
   NodeState,
   ProjectUsage,
+  RunEstimate,
   RunId,
   RunState,
   ServerId,
@@ -44,6 +45,7 @@ export interface StoredJob {
   readonly entry: string;
   readonly durationMs: number | null;
   readonly deadlineMs: number | null;
+  readonly estimate: RunEstimate | null;
   /** A member of an array has none of its own. */
   readonly spec: JobSpec | null;
   readonly memberOf: JobId | null;

@@ -20,11 +20,14 @@ CREATE TABLE job (
   tier text NOT NULL,
   priority integer NOT NULL,
   name text NOT NULL,
-  -- Hash of the queue entry it shares with jobs of equal project, user, tier, priority, duration, deadline and demand.
+  -- Hash of the queue entry it shares with jobs of equal project, user, tier, priority, duration, deadline, estimate and demand.
   entry uuid NOT NULL,
   -- How long it may run and when it should have ended, as its spec says.
   duration_ms bigint,
   deadline_ms bigint,
+  -- What was learned of its run time when it came; both or none.
+  expected_ms bigint,
+  p90_ms bigint,
   -- A member of an array has none of its own.
   spec jsonb,
   -- The array it is a member of, and which; a member has a row from its first plan on.
@@ -39,6 +42,7 @@ CREATE TABLE job (
   submitted_sequence bigint NOT NULL,
   started_ms bigint,
   ended_ms bigint,
+  CHECK ((expected_ms IS NULL) = (p90_ms IS NULL)),
   CHECK ((state_name = 'ended') = (ended_ms IS NOT NULL)),
   CHECK (state ->> 'state' = state_name),
   CHECK ((spec IS NULL) = (member_of IS NOT NULL)),

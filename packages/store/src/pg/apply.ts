@@ -86,10 +86,10 @@ export async function applyChanges(tx: Tx, changes: Changes): Promise<void> {
 const insertMembersText = {
   name: 'insert-members',
   text: `
-INSERT INTO job (id, project, tier, priority, name, entry, duration_ms, deadline_ms, member_of, member_index, state, state_name,
-  version, submitted_by, submitted_ms, submitted_sequence, started_ms, ended_ms)
-SELECT m.id, a.project, a.tier, a.priority, a.name, a.entry, a.duration_ms, a.deadline_ms, a.id, m.index, m.state::jsonb,
-  m.state_name, m.version, a.submitted_by, a.submitted_ms, a.submitted_sequence, m.started_ms, m.ended_ms
+INSERT INTO job (id, project, tier, priority, name, entry, duration_ms, deadline_ms, expected_ms, p90_ms, member_of, member_index, state,
+  state_name, version, submitted_by, submitted_ms, submitted_sequence, started_ms, ended_ms)
+SELECT m.id, a.project, a.tier, a.priority, a.name, a.entry, a.duration_ms, a.deadline_ms, a.expected_ms, a.p90_ms, a.id, m.index,
+  m.state::jsonb, m.state_name, m.version, a.submitted_by, a.submitted_ms, a.submitted_sequence, m.started_ms, m.ended_ms
 FROM unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::int[], $7::bigint[], $8::bigint[])
   AS m (id, member_of, index, state, state_name, version, started_ms, ended_ms)
 JOIN job a ON a.id = m.member_of`,

@@ -27,8 +27,8 @@ export class KnownEntries {
   /** Canonical text and hash of a demand cost more than its insert; most jobs of a batch ask for the same. */
   readonly #hashes = new Map<string, string>();
 
-  hash({ spec, principal, demand }: Submit, demandText: string): string {
-    const facts = entryFacts(spec, principal);
+  hash({ spec, principal, demand, estimate }: Submit, demandText: string): string {
+    const facts = entryFacts(spec, principal, estimate);
     const text = `${entryHead(facts)}|${demandText}`;
     const found = this.#hashes.get(text);
     if (found) return found;

@@ -16,6 +16,7 @@ import { type JobColumns, jobRow, rowlessMemberRow } from '../rules/job-view.ts'
 const jobColumns = `
 SELECT job.id, coalesce(job.spec, a.spec) AS spec, job.state, job.version, job.submitted_by AS "submittedBy", job.submitted_ms AS "submittedMs",
   job.started_ms AS "startedMs", job.entry,
+  CASE WHEN job.expected_ms IS NOT NULL THEN jsonb_build_object('expectedMs', job.expected_ms, 'p90Ms', job.p90_ms) END AS estimate,
   CASE WHEN (job.state_name = 'queued' OR (job.state_name = 'running' AND job.state -> 'waiting' <> '[]')) AND entry.seen_ms >= greatest((job.state -> 'sinceMs')::bigint, (job.state -> 'notBeforeMs')::bigint)
     THEN entry.verdict END AS verdict,
   job.state_name = 'queued' AND (job.state -> 'notBeforeMs')::bigint > now_ms() AS "backsOff",

@@ -123,7 +123,7 @@ const jobRows = {
   name: 'engine-jobs',
   text: `
 SELECT id AS job, version, name, project, tier, priority, submitted_by AS "user", duration_ms AS "durationMs",
-  deadline_ms AS "deadlineMs", entry, submitted_ms AS "submittedMs", state,
+  deadline_ms AS "deadlineMs", expected_ms AS "expectedMs", p90_ms AS "p90Ms", entry, submitted_ms AS "submittedMs", state,
   submitted_sequence AS "submittedSequence",
   spec -> 'array' AS "array",
   CASE WHEN NOT EXISTS (SELECT FROM entry e WHERE e.hash = job.entry AND e.demand IS NOT NULL)
@@ -136,6 +136,8 @@ type EngineJob = EngineRows['jobs'][number];
 type EngineArray = EngineRows['arrays'][number];
 type JobRow = Omit<EngineJob, 'demand' | 'array' | 'state'> & {
   readonly array: ArraySize | null;
+  readonly expectedMs: number | null;
+  readonly p90Ms: number | null;
   readonly state: (EngineJob | EngineArray)['state'];
   readonly entry: string;
   readonly spec: JobSpec | null;
@@ -149,7 +151,8 @@ async function loadJobs(reader: Reader): Promise<Pick<EngineRows, 'arrays' | 'jo
   const arrays: EngineArray[] = [];
   for (let after = '', full = true; full; ) {
     const rows = await reader.query<JobRow>(jobRows, [after]);
-    for (const { entry, spec, array, state, ...job } of rows) {
+    for (const { entry, spec, array, state, expectedMs, p90Ms, ...known } of rows) {
+      const job = expectedMs === null ? known : { ...known, estimate: { expectedMs, p90Ms: p90Ms! } };
       const demand = demands.get(entry) ?? (spec && jobDemand(spec));
       if (!demand) throw new Error(`job ${job.job} has no demand`);
       if (array) arrays.push({ ...job, demand, array, state: state as EngineArray['state'] });

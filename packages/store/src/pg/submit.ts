@@ -45,15 +45,16 @@ WITH claimed AS (
   SELECT last, base, at_ms, jobs, numbers, $11::jsonb || jsonb_build_object('sinceMs', at_ms) AS alone,
     $15::jsonb || jsonb_build_object('sinceMs', at_ms) AS members FROM head
 ), jobs AS (
-  INSERT INTO job (id, project, tier, priority, name, entry, duration_ms, deadline_ms, spec, state, state_name, version, submitted_by,
-    submitted_ms, submitted_sequence)
-  SELECT id, project, tier, priority, name, entry, duration_ms, deadline_ms, spec::jsonb,
+  INSERT INTO job (id, project, tier, priority, name, entry, duration_ms, deadline_ms, expected_ms, p90_ms, spec, state, state_name, version,
+    submitted_by, submitted_ms, submitted_sequence)
+  SELECT id, project, tier, priority, name, entry, duration_ms, deadline_ms, expected_ms, p90_ms, spec::jsonb,
     CASE WHEN held THEN jsonb_build_object('state', 'held', 'by', by) ELSE jsonb_build_object('state', 'queued') END
       || CASE WHEN count = 0 THEN alone ELSE members || jsonb_build_object('waiting', ARRAY[[0, count - 1]]) END,
     CASE WHEN held THEN 'held' ELSE 'queued' END, 1, by, at_ms, base + coalesce(numbers[n], n)
   FROM fresh, ROWS FROM (unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::uuid[], $7::boolean[],
-    $8::text[], $13::bigint[], $14::bigint[], $16::int[]), string_to_table($9, E'\\n'))
-    WITH ORDINALITY AS i (id, project, tier, priority, name, entry, held, by, duration_ms, deadline_ms, count, spec, n)
+    $8::text[], $13::bigint[], $14::bigint[], $16::int[], $20::bigint[], $21::bigint[]), string_to_table($9, E'\\n'))
+    WITH ORDINALITY AS i (id, project, tier, priority, name, entry, held, by, duration_ms, deadline_ms, count, expected_ms,
+      p90_ms, spec, n)
   WHERE numbers IS NULL OR numbers[n] > 0
 ), events AS (
   INSERT INTO event (sequence, at_ms, kind, version, job, project, body)
@@ -183,6 +184,8 @@ async function insertJobs(
     items.map((item) => item.key),
     items.map((item) => item.bodyHash),
     items.reduce((sum, item) => sum + (item.key === null ? 0 : 1), 0),
+    items.map((item) => item.estimate?.expectedMs ?? null),
+    items.map((item) => item.estimate?.p90Ms ?? null),
   ];
   const inserted = await database.extendLog<Inserted>(fresh.calls, { statement: insert, values });
   entries.remember(fresh.hashes);
@@ -190,9 +193,9 @@ async function insertJobs(
 }
 
 /** The event has no spec, only what the engine and readers need; its time is its row's. */
-function eventBody({ id, spec, principal, held }: Submit, demand: string): string {
+function eventBody({ id, spec, principal, held, estimate }: Submit, demand: string): string {
   const { name, array } = spec;
   const common = { by: principal, held, job: id, version: 1, name, ...(array && { array }) };
-  const facts = JSON.stringify({ ...common, ...entryFacts(spec, principal) });
+  const facts = JSON.stringify({ ...common, ...entryFacts(spec, principal, estimate) });
   return `${facts.slice(0, -1)},"demand":${demand}}`;
 }

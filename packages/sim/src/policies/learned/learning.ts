@@ -1,5 +1,6 @@
 // What is learned of run times while a trace is played: asked when a job comes, told when one has ended, and never of the future.
-import { type Coverage, type Estimate, RunTimes } from '@muster/predict';
+import type { RunEstimate } from '@muster/model';
+import { type Coverage, type Estimate, RunTimes, saidOf } from '@muster/predict';
 import type { Trace } from '../../traces/trace.ts';
 import { askedMs } from '../beliefs.ts';
 import { traitsOf } from '../traits.ts';
@@ -20,6 +21,12 @@ export class Learning {
 
   ended(job: number): void {
     this.#times.observe(traitsOf(this.#trace, job), this.#trace.runMs[job]!, this.#said[job] ?? null);
+  }
+
+  /** What was said of it when it came; nothing before anything was learned. */
+  said(job: number): RunEstimate | undefined {
+    const said = this.#said[job];
+    return said ? saidOf(said) : undefined;
   }
 
   /** Before anything was learned, what was asked. */

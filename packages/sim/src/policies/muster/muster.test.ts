@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { fleetOf } from '../../replay/fleet.ts';
 import { replay } from '../../replay/replay.ts';
 import { ends, type Line, starts, traceOf } from '../../testing/worlds.ts';
-import { asked, exact } from '../beliefs.ts';
+import { exact } from '../beliefs.ts';
 import { easy } from '../easy.ts';
 import { muster } from './muster.ts';
 
-const plain = muster({ name: 'muster', about: '', believe: exact });
+const plain = muster({ name: 'muster', about: '', durations: 'exact' });
 
 test('with one project and exact run times the engine starts everybody when textbook EASY does', () => {
   const lines: Line[] = [
@@ -61,7 +61,7 @@ test('a guarantee is taken back: the victim loses its work since a checkpoint, a
     { at: 0, run: 3000, size: 4, project: 'a' },
     { at: 1000, run: 100, size: 4, project: 'b' },
   );
-  const reclaiming = muster({ name: 'muster', about: '', believe: asked, policy });
+  const reclaiming = muster({ name: 'muster', about: '', durations: 'asked', policy });
   const played = replay(trace, fleetOf(4, 1), reclaiming);
   expect(starts(played)).toEqual([0, 1000]);
   expect(ends(played)).toEqual([1100 + 60 + 2400, 1100]);

@@ -17,10 +17,12 @@ import {
   type RunId,
   type StartUnit,
 } from '@muster/model';
+import type { Coverage } from '@muster/predict';
 import { type Fleet, isCounted } from '../../replay/fleet.ts';
 import type { Player, Policy } from '../../replay/replay.ts';
 import { Stage } from '../../replay/stage.ts';
-import { assumedMs, type Beliefs, type BeliefsMaker } from '../beliefs.ts';
+import { asked, assumedMs, type Beliefs, type Durations, exact } from '../beliefs.ts';
+import { Learning } from '../learned/learning.ts';
 import { Demands } from './demands.ts';
 import { EngineHolding } from './engine-holding.ts';
 import { nodesOf } from './virtual-nodes.ts';
@@ -29,8 +31,8 @@ export interface MusterOptions {
   readonly name: string;
   readonly about: string;
   readonly policy?: MusterPolicy;
-  /** What the engine is told of run times: the duration that each job is submitted with. */
-  readonly believe: BeliefsMaker;
+  /** What the engine is told of run times: the duration that each job is submitted with, or what is learned beside what was asked. */
+  readonly durations: Durations;
   /** A real system's nodes and jobs, instead of those made up from the fleet and the trace. */
   readonly real?: RealWorld;
 }
@@ -62,11 +64,19 @@ const succeeded = { outcome: 'succeeded' } as const;
 /** The engine settles long before; more is a plan that undoes itself. */
 const cyclesMax = 1000;
 
+/** A policy that says itself what it does with learned run times keeps it. */
+function learning(policy: MusterPolicy): MusterPolicy {
+  if (policy.runTimes.use === 'learned') return policy;
+  return { ...policy, runTimes: { ...policy.runTimes, use: 'learned', first: 'expected' } };
+}
+
 class MusterPlayer implements Player {
   readonly #stage: Stage<EngineHolding>;
   readonly #engine: Engine;
   readonly #policy: MusterPolicy;
   readonly #beliefs: Beliefs;
+  /** Null where nothing is learned. */
+  readonly #learning: Learning | null;
   readonly #demands: Demands;
   readonly #real: RealWorld | null;
   readonly #numbers = new Map<JobId, number>();
@@ -84,8 +94,10 @@ class MusterPlayer implements Player {
   ) {
     const { trace } = stage;
     this.#stage = stage;
-    this.#policy = options.policy ?? defaultPolicy;
-    this.#beliefs = options.believe(trace);
+    const learns = options.durations === 'learned';
+    this.#policy = learns ? learning(options.policy ?? defaultPolicy) : (options.policy ?? defaultPolicy);
+    this.#beliefs = options.durations === 'exact' ? exact(trace) : asked(trace);
+    this.#learning = learns ? new Learning(trace) : null;
     this.#real = options.real ?? null;
     // A gang is of nodes of one size, and the largest makes the fewest tasks.
     const perNode = Math.max(...fleet.pools.map(({ devicesPerNode }) => devicesPerNode));
@@ -120,7 +132,10 @@ class MusterPlayer implements Player {
     this.#version[job] = 1;
     this.#waiting++;
     const facts = this.#real ? this.#realFacts(this.#real, job) : this.#madeFacts(job);
-    const own = { job: id, version: 1, durationMs: this.#durationMs(job), submittedMs: this.#nowMs };
+    this.#learning?.came(job);
+    const estimate = this.#learning?.said(job);
+    const durationMs = this.#durationMs(job);
+    const own = { job: id, version: 1, durationMs, submittedMs: this.#nowMs, ...(estimate && { estimate }) };
     this.#tell({ kind: 'job.submitted', ...facts, ...own, by: facts.user, held: false });
   };
 
@@ -162,6 +177,7 @@ class MusterPlayer implements Player {
   readonly ended = (job: number): void => {
     const id = this.#ids[job]!;
     this.#beliefs.ended(job);
+    this.#learning?.ended(job);
     this.#tell({
       kind: 'run.ended',
       run: this.#runs[job]!,
@@ -173,6 +189,8 @@ class MusterPlayer implements Player {
     this.#numbers.delete(id);
     this.#runs[job] = null;
   };
+
+  readonly coverage = (): Coverage | null => this.#learning?.coverage() ?? null;
 
   readonly decide = (): void => {
     for (let cycle = 0; cycle < cyclesMax; cycle++) {

@@ -63,6 +63,33 @@ export function runSuite(harness: Harness): void {
     ]);
   });
 
+  test('jobs that came to an end by themselves are told in that order, with how long they ran', async () => {
+    const store = await harness.store();
+    const node = await joinNode(store);
+    const finished = async (exit: typeof ok | ReturnType<typeof failed>) => {
+      const { job, run } = await dispatched(store, [node]);
+      await store.observe(node, [{ kind: 'started', run, rank: 0, pid: 1 }]);
+      await store.observe(node, [{ kind: 'ended', run, rank: 0, exit }]);
+      return job;
+    };
+    const [one, two] = [await finished(ok), await finished(failed())];
+    // Somebody else's word ends it: that says nothing about the work.
+    const cancelled = await submitted(store);
+    await store.cancel(cancelled, 'ada');
+    const ended = await store.endedJobs(null, 10);
+    expect(ended).toMatchObject([
+      { id: one, user: 'ada', spec: aSpec(), estimate: null },
+      { id: two, user: 'ada', estimate: null },
+    ]);
+    for (const { id, ranMs, endedMs } of ended) {
+      const row = await store.job(id);
+      expect(ranMs).toBe(endedMs - row!.startedMs!);
+    }
+    expect(await store.endedJobs(null, 1)).toMatchObject([{ id: two }]);
+    expect(await store.endedJobs(ended[0]!, 10)).toMatchObject([{ id: two }]);
+    expect(await store.endedJobs(ended[1]!, 10)).toEqual([]);
+  });
+
   test('a job that waits for its backoff says so, whatever its entry was told', async () => {
     const store = await harness.store();
     const node = await joinNode(store);

@@ -34,6 +34,25 @@ export function submitSuite(harness: Harness): void {
     expect(event?.atMs).toBe(row?.submittedMs);
   });
 
+  test('what was said of its run time is kept with the job, in its event, its row and what an engine is rebuilt from', async () => {
+    const store = await harness.store();
+    const estimate = { expectedMs: 7_200_000, p90Ms: 36_000_000 };
+    const [said, silent] = [aSubmit({ estimate }), aSubmit()];
+    await store.submitMany([said, silent]);
+    const bodies = (await store.eventsSince(0, 10)).map(({ body }) => body);
+    expect(bodies).toMatchObject([{ job: said.id, estimate }, { job: silent.id }]);
+    expect(bodies[1]).not.toHaveProperty('estimate');
+    expect(await store.job(said.id)).toMatchObject({ estimate });
+    expect(await store.job(silent.id)).toMatchObject({ estimate: null });
+    // Jobs of which something else was said are no longer alike.
+    expect((await store.job(said.id))?.entry).not.toBe((await store.job(silent.id))?.entry);
+    const rows = (await store.loadEngine()).jobs.map((row) => [row.job, row.estimate]);
+    expect(rows).toEqual([
+      [said.id, estimate],
+      [silent.id, undefined],
+    ]);
+  });
+
   test('a job can be submitted held, and released', async () => {
     const store = await harness.store();
     const id = await submitted(store, aSubmit({ held: true }));
