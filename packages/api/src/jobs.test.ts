@@ -136,6 +136,17 @@ test('a planned start is in lists, in the job and in its reason, with what it re
   await act(id, 'cancel');
 });
 
+test('what is learned of its run time is said once, when it comes, and stays with it', async () => {
+  world.control.estimated = { expectedMs: 60_000, p90Ms: 300_000 };
+  const id = await submit();
+  world.control.estimated = undefined;
+  const later = await submit();
+  const estimateOf = async (job: string) =>
+    (await world.ask('GET', `/v1/jobs/${job}`, { token })).json().estimate;
+  expect(await estimateOf(id)).toEqual({ expectedMs: 60_000, p90Ms: 300_000 });
+  expect(await estimateOf(later)).toBeNull();
+});
+
 test('a job has the devices of the alternative it runs on, and those of the first while it waits', async () => {
   const accelerators = [
     { kind: 'gpu', count: 2 },

@@ -94,6 +94,11 @@ test('who is ahead says why', () => {
     'red stays within its guarantee, blue does not',
   );
   expect(text({ rule: 'deadline', latestStart: '7' })).toBe('must start by <7> for its deadline');
+  expect(text({ rule: 'expected', theirMs: 90_000, yourMs: 7_200_000 })).toBe(
+    'expected to run 1m30s, yours 2h',
+  );
+  expect(text({ rule: 'expected', theirMs: null, yourMs: 1000 })).toContain('for a time nobody knows');
+  expect(text({ rule: 'own-project' })).toBe('goes before a job of your project that goes before yours');
   expect(text({ rule: 'submitted', submittedAt: '9' })).toBe('submitted earlier, <9>');
 });
 

@@ -99,6 +99,14 @@ describe('a policy as people write it', () => {
     });
   });
 
+  test('uses learned run times only when it says so, and orders projects by them only then', () => {
+    expect(problems({ runTimes: { use: 'learned', first: 'expected' } })).toEqual({});
+    expect(problems({ runTimes: { first: 'expected' } })).toEqual({
+      '/runTimes/first': 'needs "use: learned": from time limits nobody knows who will be short',
+    });
+    expect(problems({ runTimes: { use: 'guessed' } })).toHaveProperty('/runTimes/use');
+  });
+
   test('has countable resources at any level, the node included, and at no other', () => {
     const of = (level: string) => ({ name: level, level, capacity: { default: 1 } });
     const topology = { levels: ['zone', 'rack'], resources: [of('rack'), of('node')] };
