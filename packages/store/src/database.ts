@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { appendEvents, type NewEvent, readHead } from './event-log.ts';
 import { CommitUnknown, failureOf, translated } from './failure.ts';
+import { listText } from './list-text.ts';
 import { begin, commit, commitBehind } from './transaction.ts';
 
 export interface DatabaseOptions {
@@ -268,7 +269,8 @@ function readerOf(client: pg.PoolClient): Reader {
   return {
     async query<Row>(statement: Statement, values: readonly unknown[] = []) {
       try {
-        const result = await client.query({ ...statement, values: [...values] });
+        const given = values.map((value) => (Array.isArray(value) ? listText(value) : value));
+        const result = await client.query({ ...statement, values: given });
         return result.rows as Row[];
       } catch (error) {
         first ??= { error };
