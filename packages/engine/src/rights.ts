@@ -112,8 +112,13 @@ export class QuotaRights implements Rights {
     const { lane } = queue.entryOf(job);
     const tier = this.#tiers.of(job);
     const found = new Set<RunGroup>();
-    if (tier !== null && tier.preempts.length > 0)
-      for (const group of table.groups) if (byTier(tier, tierNamed(policy, group.tier))) found.add(group);
+    if (tier !== null && tier.preempts.length > 0) {
+      // There are as many groups as projects that ever ran anything, and few tiers.
+      const lower = new Set(policy.tiers.filter((other) => byTier(tier, other)).map(({ name }) => name));
+      for (const group of table.groups)
+        if (group.first >= 0 && (lower.has(group.tier) || tierNamed(policy, group.tier) === null))
+          found.add(group);
+    }
     if (lane.project.quota?.preemptWithin === 'lower-priority')
       for (const group of table.groupsOf[lane.project.id] ?? []) found.add(group);
     if (this.#follows) this.#addLenders(lane, found);
