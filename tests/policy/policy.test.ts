@@ -2,6 +2,7 @@
 // would cost somebody their work says so before it is put in force.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { JobId } from '@muster/model';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type GuidedSystem, guide, startGuided } from '../harness/guide.ts';
 import { eventually } from '../harness/processes.ts';
@@ -21,6 +22,40 @@ it('every command of the guide works as it is written', { timeout: 120_000 }, as
     const { code, output } = await system.muster(...line.split(' '));
     expect(code, `muster ${line}: ${output}`).toBe(0);
   }
+});
+
+it('run times are learned from jobs that end, said of those that come, and decide who goes first', {
+  timeout: 90_000,
+}, async () => {
+  const { client } = system;
+  const runTimes = { use: 'learned', first: 'expected' } as const;
+  await client.policy.put({ runTimes }, (await client.policy.get()).version);
+  const all = { resources: { accelerators: { count: 4 } } };
+  const ended = [
+    await system.submit({ name: 'short', command: ['true'], ...all }),
+    await system.submit({ name: 'long', command: ['sleep', '3'], ...all }),
+  ];
+  for (const id of ended) await system.ended(id, 40_000);
+  const held = await system.submit({ name: 'in-the-way', command: ['sleep', '300'], ...all });
+  await system.inState(held, 'running', 30_000);
+  let learned: JobId[] = [];
+  await eventually('both ends are learned', 30_000, async () => {
+    learned = [
+      await system.submit({ name: 'long', command: ['sleep', '3'], ...all }),
+      await system.submit({ name: 'short', command: ['true'], ...all }),
+    ];
+    const [long, short] = await Promise.all(learned.map((id) => client.jobs.get(id)));
+    return (long?.estimate?.expectedMs ?? 0) > (short?.estimate?.expectedMs ?? 0);
+  });
+  const [long, short] = learned;
+  const { explanation } = await client.jobs.why(long!);
+  expect(explanation?.ahead?.jobs.find(({ job }) => job === short)).toMatchObject({
+    because: { rule: 'expected' },
+  });
+  const shown = (await system.muster('show', long!)).output.replace(/\s+/g, ' ');
+  expect(shown).toContain('learned from jobs that ended before it came');
+  await client.policy.put({}, (await client.policy.get()).version);
+  for (const { id } of (await client.jobs.list({ limit: 100 })).items) await client.jobs.cancel(id);
 });
 
 it('a ceiling holds, is named, and lets go when it is raised', { timeout: 90_000 }, async () => {

@@ -82,7 +82,9 @@ class History {
     const when = { timeLimitMs, deadlineMs };
     const spec = aSpec({ tier, tasks, gpus, priority, retry, exclusive, project, ...when, array });
     const principal = this.random() < 0.5 ? 'ada' : 'bob';
-    this.jobs.push(await submitted(this.store, aSubmit({ spec, principal, held: this.random() < 0.1 })));
+    const estimate = this.random() < 0.5 ? { expectedMs: 1000, p90Ms: 60_000 } : undefined;
+    const submit = aSubmit({ spec, principal, held: this.random() < 0.1, estimate });
+    this.jobs.push(await submitted(this.store, submit));
   }
 
   /** Quotas and half-lives come and go, and with them what past use is worth. */
@@ -93,7 +95,9 @@ class History {
     const quota = { ...plainQuota('a'), guaranteed: { gpu: amount }, userCeiling: { gpu: 6000 } };
     const below = { ...plainQuota('a/b'), ceiling: { cpu: { percentMilli: 20_000 } }, weightMilli: 2000 };
     const quotas = this.random() < 0.7 ? [quota, below] : [];
-    await this.store.setPolicy({ ...defaultPolicy, tiers, quotas, share: { halfLifeMs } }, version, 'ada');
+    const runTimes = { use: 'learned', first: this.random() < 0.5 ? 'shares' : 'expected' } as const;
+    const policy = { ...defaultPolicy, tiers, quotas, share: { halfLifeMs }, runTimes };
+    await this.store.setPolicy(policy, version, 'ada');
   }
 
   async plan(engine: Engine): Promise<void> {
