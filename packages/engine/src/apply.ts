@@ -242,6 +242,15 @@ function changeNode(fleet: Fleet, body: NodeBody): void {
 
 /** What the queue wants to know of a job beside its demand. */
 export function factsOf(facts: EntryFacts): EntryFacts {
-  const { project, user, tier, priority, durationMs, deadlineMs, estimate } = facts;
-  return { project, user, tier, priority, durationMs, deadlineMs, ...(estimate && { estimate }) };
+  const { project, user, tier, priority, durationMs, deadlineMs, estimate, restoreMs } = facts;
+  return {
+    project,
+    user,
+    tier,
+    priority,
+    durationMs,
+    deadlineMs,
+    ...(estimate && { estimate }),
+    ...(restoreMs !== undefined && { restoreMs }),
+  };
 }

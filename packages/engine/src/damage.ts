@@ -1,6 +1,8 @@
-// What a stopped run loses: its devices and cores at their price, from the moment its work was last saved to now. Whole
-// micro-money; a run that never saved anything counts from its start, one that has not started loses nothing.
-import type { LiveRun, Prices } from '@muster/model';
+// What a stopped run loses: its devices and cores at their price, from the moment its work was last saved to now, and again for
+// as long as going on from there takes. Whole micro-money; a run that never saved anything counts from its start and restores
+// nothing, one that has not started loses nothing.
+import type { LiveRun, LostWork, Prices } from '@muster/model';
+import type { RunTable } from './run-table.ts';
 
 const hourS = 3600;
 
@@ -16,8 +18,10 @@ export function hourlyRate(
   return Math.floor((rate / 1000) * priceMilli);
 }
 
-export function damage(rate: number, savedMs: number, nowMs: number): number {
-  return savedMs < 0 || nowMs <= savedMs ? 0 : overTime(rate, nowMs - savedMs);
+export function lostBy({ rate, savedMs, restoreMs }: RunTable, run: number, nowMs: number): LostWork {
+  const sinceMs = savedMs[run]!;
+  const lostMs = sinceMs < 0 ? 0 : Math.max(0, nowMs - sinceMs) + restoreMs[run]!;
+  return { lostMs, lostMicro: overTime(rate[run]!, lostMs) };
 }
 
 /** What something that costs so much an hour costs in a time. Hours and the rest apart, so that a large gang stays below 2^53. */

@@ -1,5 +1,5 @@
 // How waiting jobs are grouped.
-//   Entry: jobs of equal project, user, tier, priority, duration, deadline and demand; one verdict for all of them.
+//   Entry: jobs of equal project, user, tier, priority, duration, deadline, time to restore and demand; one verdict for all.
 //   Lane:  entries of one project, user and demand: what room and ceilings say of one they say of all.
 // Starved jobs stand apart: entries and lanes list them separately.
 import type { EntryFacts } from '@muster/model';
@@ -73,8 +73,8 @@ export function keyIn(entry: Entry): string {
 /** Inside one queue; the user comes last, because nothing is forbidden in its name. */
 export function keyOf(
   { id }: Shape,
-  { project, user, tier, priority, durationMs, deadlineMs, estimate }: EntryFacts,
+  { project, user, tier, priority, durationMs, deadlineMs, estimate, restoreMs }: EntryFacts,
 ): string {
-  const said = estimate ? `${estimate.expectedMs}|${estimate.p90Ms}|` : '';
-  return `${id}|${project}|${tier}|${priority}|${durationMs}|${deadlineMs}|${said}${user}`;
+  const said = estimate ? `${estimate.expectedMs}/${estimate.p90Ms}` : '';
+  return `${id}|${project}|${tier}|${priority}|${durationMs}|${deadlineMs}|${said}|${restoreMs ?? ''}|${user}`;
 }

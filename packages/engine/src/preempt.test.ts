@@ -38,6 +38,26 @@ const guarantee = (project: string, gpu: number, more: Partial<Quota> = {}): Quo
 });
 
 describe('a job without a place', () => {
+  test('counts what going on from a checkpoint takes as lost too, once there is a checkpoint', () => {
+    const world = new World(loadEngine, node('a', { devices: devices(3) }));
+    const restoreMs = 30 * minute;
+    world.submit(job(1, oneTask(1), { tier: 'spot', restoreMs }));
+    world.submit(job(2, oneTask(1), { tier: 'spot' }));
+    world.submit(job(3, oneTask(1), { tier: 'spot', restoreMs }));
+    for (const { run } of starts(world.cycle())) world.running(run);
+    const runOf = (n: number) => [...world.runs.values()].find((run) => run.job === jobId(n))!.run;
+    world.nowMs += 60 * minute;
+    world.checkpoint(runOf(2));
+    world.nowMs += 10 * minute;
+    world.checkpoint(runOf(1));
+    world.nowMs += 10 * minute;
+    // The first would lose 10 minutes and 30 more, the second 20, the silent one 80.
+    world.submit(job(8, oneTask(1), { tier: 'standard' }));
+    world.submit(job(9, oneTask(1), { tier: 'standard' }));
+    expect(preempts(world).map(victimsOf)).toEqual([[jobId(2)], [jobId(1)]]);
+    expect(world.rebuilt().stateHash()).toBe(world.engine.stateHash());
+  });
+
   test('stops the runs that lose the least, and gets exactly their places', () => {
     const world = fullOfSpot();
     world.checkpoint(starts(world.decide())[0]?.run ?? [...world.runs.keys()][2]!);

@@ -20,6 +20,8 @@ export interface RunOwner {
   /** What an hour of its devices and cores costs, in micro-money. */
   readonly rate: number;
   readonly durationMs: number;
+  /** What its job takes to go on from a checkpoint. */
+  readonly restoreMs: number;
 }
 
 /**
@@ -46,6 +48,9 @@ export class RunTable {
   startedMs = new Float64Array(0);
   /** Since when its work is not saved: its last checkpoint, or its start. */
   savedMs = new Float64Array(0);
+  /** What going on from its last checkpoint takes; 0 for one that has none and begins anew. */
+  restoreMs = new Float64Array(0);
+  #restoreMs = new Float64Array(0);
   /** When it must have ended at the latest; infinite when nobody knows. */
   endMs = new Float64Array(0);
   durationMs = new Float64Array(0);
@@ -86,6 +91,8 @@ export class RunTable {
     other.rate = this.rate.slice();
     other.startedMs = this.startedMs.slice();
     other.savedMs = this.savedMs.slice();
+    other.restoreMs = this.restoreMs.slice();
+    other.#restoreMs = this.#restoreMs.slice();
     other.endMs = this.endMs.slice();
     other.durationMs = this.durationMs.slice();
     other.stopping = this.stopping.slice();
@@ -128,6 +135,7 @@ export class RunTable {
     this.uses[slot] = owner.uses;
     this.rate[slot] = owner.rate;
     this.durationMs[slot] = owner.durationMs;
+    this.#restoreMs[slot] = owner.restoreMs;
     this.firstLink[slot] = nowhere;
     this.doomed[slot] = 0;
     this.gone[slot] = 0;
@@ -156,6 +164,7 @@ export class RunTable {
     this.endMs[slot] =
       run.startedMs === null ? Number.POSITIVE_INFINITY : run.startedMs + this.durationMs[slot]!;
     this.savedMs[slot] = run.checkpointMs ?? run.startedMs ?? nowhere;
+    this.restoreMs[slot] = run.checkpointMs === null ? 0 : this.#restoreMs[slot]!;
     this.stopping[slot] = run.stopping ? 1 : 0;
     if (this.endMs[slot] !== Number.POSITIVE_INFINITY) this.ends.insert(slot);
     if (run.stopping) this.stopped.add(slot);
@@ -264,6 +273,8 @@ export class RunTable {
     this.rate = grown(this.rate, size);
     this.startedMs = grown(this.startedMs, size);
     this.savedMs = grown(this.savedMs, size);
+    this.restoreMs = grown(this.restoreMs, size);
+    this.#restoreMs = grown(this.#restoreMs, size);
     this.endMs = grown(this.endMs, size);
     this.durationMs = grown(this.durationMs, size);
     this.stopping = grown(this.stopping, size);

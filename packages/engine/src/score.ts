@@ -11,7 +11,7 @@ import {
 } from '@muster/model';
 import { factsOf } from './apply.ts';
 import { bringUp } from './bring-up.ts';
-import { damage, overTime } from './damage.ts';
+import { lostBy, overTime } from './damage.ts';
 import type { JobRequest } from './engine.ts';
 import { place } from './fit.ts';
 import type { Fleet } from './fleet.ts';
@@ -223,17 +223,16 @@ function howItStarts(state: State, job: number): Start {
       ...atOnce,
       how: 'preempts',
       victims: victims.length,
-      damage: victims.reduce((sum, { run }) => sum + damageOf(state, state.table.slotOf(run)), 0),
+      damage: victims.reduce(
+        (sum, { run }) => sum + lostBy(state.table, state.table.slotOf(run), state.clockMs).lostMicro,
+        0,
+      ),
     };
   }
   const waitMs = roomAfterMs(state, shape);
   if (waitMs !== null) return { ...atOnce, how: 'waits', waitMs };
   const never = whyNot(state.fleets, shape).verdict.kind === 'impossible';
   return { ...atOnce, how: never ? 'part' : 'unknown' };
-}
-
-function damageOf({ table, clockMs }: State, run: number): number {
-  return damage(table.rate[run]!, table.savedMs[run]!, clockMs);
 }
 
 const soonest: readonly ScoreHow[] = ['now', 'preempts', 'waits', 'unknown', 'part'];

@@ -218,9 +218,11 @@ export function rateOf({ policy, queue }: State, run: LiveRun, job: number): num
 
 function ownerOf(state: State, run: LiveRun, job: number): RunOwner {
   const { lane, facts } = state.queue.entryOf(job);
+  const { tier, restoreMs = 0 } = facts;
   const durationMs = facts.durationMs ?? never;
   const uses = state.projects.keys.held(run.uses);
-  return { job, project: lane.project.id, tier: facts.tier, uses, rate: rateOf(state, run, job), durationMs };
+  const rate = rateOf(state, run, job);
+  return { job, project: lane.project.id, tier, uses, rate, durationMs, restoreMs };
 }
 
 /** The job waits. One that may preempt and for which nobody looked in vain yet is looked at, though there is no room. */

@@ -1,7 +1,7 @@
 // Which runs may be a job's victims, beside the right to them: shields, budgets, the guard against circles. And the total
 // order in which they are considered on a node, and in which they are spared.
 import { type Right, submittedJob } from '@muster/model';
-import { damage } from './damage.ts';
+import { lostBy } from './damage.ts';
 import type { Gone } from './gates.ts';
 import { compareText } from './order.ts';
 import { isWithin } from './projects.ts';
@@ -67,13 +67,13 @@ export class Victims {
   }
 
   damage(run: number): number {
-    const { rate, savedMs, live } = this.#state.table;
-    this.#damages ??= new Float64Array(live.length).fill(-1);
+    const { table } = this.#state;
+    this.#damages ??= new Float64Array(table.live.length).fill(-1);
     const known = this.#damages[run]!;
     if (known >= 0) return known;
-    const found = damage(rate[run]!, savedMs[run]!, this.nowMs);
-    this.#damages[run] = found;
-    return found;
+    const { lostMicro } = lostBy(table, run, this.nowMs);
+    this.#damages[run] = lostMicro;
+    return lostMicro;
   }
 
   /** On one node: lowest tier, least damage, youngest, run id. */

@@ -21,7 +21,7 @@ import {
   type WhatIfVerdict,
 } from '@muster/model';
 import { apply } from './apply.ts';
-import { damage } from './damage.ts';
+import { lostBy } from './damage.ts';
 import { plannedStarts, toldOf, verdictOf } from './explain.ts';
 import { decide } from './make-plan.ts';
 import { compareText } from './order.ts';
@@ -148,7 +148,7 @@ class Future {
         this.tell({ kind: 'job.claimed', job, version: jobVersion + 1, run, claim });
         for (const victim of claim.victims) {
           const project = projectOf(this.state, victim.job);
-          const lost = lostBy(this.state, victim.run, this.nowMs);
+          const lost = lostBy(this.state.table, this.state.table.slotOf(victim.run), this.nowMs);
           this.preempted.set(victim.run, { ...victim, project, by: job, ...lost });
           this.#stop(victim.job, victim.run, job);
         }
@@ -227,20 +227,11 @@ function stopsOf(state: State, changes: readonly EventBody[], withIt: Future): W
   for (const body of changes) {
     if (body.kind !== 'run.ended') continue;
     const { job, run } = body;
-    const lost = lostBy(state, run, withIt.nowMs);
+    const lost = lostBy(state.table, state.table.slotOf(run), withIt.nowMs);
     const after = requeued.has(job) ? withIt.reasonToWait(job) : null;
     stops.push({ job, project: projectOf(state, job), run, requeued: requeued.has(job), after, ...lost });
   }
   return stops.sort(byJob);
-}
-
-function lostBy({ table }: State, run: RunId, nowMs: number): LostWork {
-  const slot = table.slotOf(run);
-  const savedMs = table.savedMs[slot]!;
-  return {
-    lostMs: savedMs < 0 ? 0 : Math.max(0, nowMs - savedMs),
-    lostMicro: damage(table.rate[slot]!, savedMs, nowMs),
-  };
 }
 
 function lost(items: readonly LostWork[]): number {

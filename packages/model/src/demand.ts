@@ -116,6 +116,8 @@ export interface EntryFacts {
   readonly deadlineMs: number | null;
   /** How long it will run by what was learned of others; left out where nothing was. */
   readonly estimate?: RunEstimate | undefined;
+  /** What it takes to go on from a checkpoint; left out where nobody said. */
+  readonly restoreMs?: number | undefined;
 }
 
 /** What was said of a job's run time when it came, and is kept: a promise to nobody. */
@@ -128,7 +130,9 @@ export interface RunEstimate {
 
 /** A user's name may hold anything, so it comes last and quoted. */
 export function entryHead(facts: EntryFacts): string {
-  const { project, user, tier, priority, durationMs, deadlineMs, estimate } = facts;
+  const { project, user, tier, priority, durationMs, deadlineMs, estimate, restoreMs } = facts;
   const said = estimate ? `${estimate.expectedMs}|${estimate.p90Ms}|` : '';
-  return `${project}|${tier}|${priority}|${durationMs ?? ''}|${deadlineMs ?? ''}|${said}${JSON.stringify(user)}`;
+  const again = restoreMs === undefined ? '' : `restore ${restoreMs}|`;
+  const times = `${durationMs ?? ''}|${deadlineMs ?? ''}|${said}${again}`;
+  return `${project}|${tier}|${priority}|${times}${JSON.stringify(user)}`;
 }

@@ -31,6 +31,8 @@ export interface JobFacts {
   readonly durationMs: number | null;
   /** When it should have ended; null when nobody said. */
   readonly deadlineMs: number | null;
+  /** What it takes to go on from a checkpoint; left out where nobody said. */
+  readonly restoreMs?: number | undefined;
   readonly demand: JobDemand;
   readonly submittedMs: number;
   /** How long it will run by what was learned of others; left out where nothing was. */

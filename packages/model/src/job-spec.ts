@@ -37,6 +37,8 @@ export interface JobSpec {
   readonly stop: { readonly signal: SignalName; readonly graceMs: number };
   /** How to ask for a checkpoint before a preemption, and how long to wait for a newer one; null: it is never asked. */
   readonly checkpoint: { readonly signal: SignalName; readonly waitMs: number } | null;
+  /** What it takes to go on from a checkpoint; left out where nobody said. */
+  readonly restoreMs?: number | undefined;
   /** Null: never stopped for lack of renewal. */
   readonly stopAfterMs: number | null;
   readonly outputLimitMib: number;
@@ -131,6 +133,7 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
         raw.checkpoint?.signal === undefined
           ? null
           : { signal: raw.checkpoint.signal, waitMs: raw.checkpoint.wait },
+      ...(raw.checkpoint?.restore !== undefined && { restoreMs: raw.checkpoint.restore }),
       stopAfterMs:
         raw.stopAfter === undefined
           ? defaults.stopAfterMs(tier)
@@ -225,7 +228,7 @@ export function jobDemand(spec: JobSpec): JobDemand {
 
 /** What the queue entry of a spec has in common beside the demand; `user` submits it. */
 export function entryFacts(spec: JobSpec, user: string, estimate?: RunEstimate): EntryFacts {
-  const { project, tier, priority, timeLimitMs, deadlineMs } = spec;
+  const { project, tier, priority, timeLimitMs, deadlineMs, restoreMs } = spec;
   return {
     project,
     user,
@@ -234,5 +237,6 @@ export function entryFacts(spec: JobSpec, user: string, estimate?: RunEstimate):
     durationMs: timeLimitMs,
     deadlineMs,
     ...(estimate && { estimate }),
+    ...(restoreMs !== undefined && { restoreMs }),
   };
 }

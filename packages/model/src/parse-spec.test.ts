@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import type { JobSpec, SpecDefaults } from './job-spec.ts';
-import { jobDemand } from './job-spec.ts';
+import { entryFacts, jobDemand } from './job-spec.ts';
 import { fieldProblems, knownKeys, type ParsedSpec, parseSpec } from './parse-spec.ts';
 import { defaultPolicy, tierNamed } from './policy.ts';
 import { jobSpecSchema } from './spec.ts';
@@ -290,6 +290,11 @@ describe('every field', () => {
       give: { checkpoint: { signal: 'USR1', wait: '2m' } },
       effect: (s) => s.checkpoint?.waitMs,
       is: 120_000,
+    },
+    '/checkpoint/restore': {
+      give: { checkpoint: { restore: '5m' } },
+      effect: (s) => [s.checkpoint, s.restoreMs, entryFacts(s, 'ada').restoreMs],
+      is: [null, 300_000, 300_000],
     },
     '/dependencies/*/job': { give: { dependencies: [{ job: 'job_x' }] }, unsupportedAt: '/dependencies' },
     '/dependencies/*/when': {

@@ -375,6 +375,12 @@ export const jobSpecSchema = z.strictObject({
     .strictObject({
       signal: signal.optional().meta({ description: 'asks the job for a checkpoint' }),
       wait: duration(0, 3_600_000, 'how long to wait for a newer checkpoint', '0s to 1h').prefault('60s'),
+      restore: duration(
+        0,
+        day,
+        'what it takes to go on from a checkpoint; counts when victims are chosen',
+        '0s to 1d',
+      ).optional(),
     })
     .optional(),
   dependencies: z

@@ -27,7 +27,10 @@ export interface WhatIfStart extends OfJob {
   readonly hourMicro: number;
 }
 
-/** Work that a stopped run loses: since its last checkpoint, or since its start, and its price in millionths of money. */
+/**
+ * Work that a stopped run loses: since its last checkpoint with the time to go on from there, or since its start; and its price in
+ * millionths of money.
+ */
 export interface LostWork {
   readonly lostMs: number;
   readonly lostMicro: number;

@@ -41,6 +41,7 @@ const arbitrarySubmit: fc.Arbitrary<Step> = fc.record({
   durationMs: fc.constant(null),
   deadlineInMs: fc.constant(null),
   estimate: arbitraryEstimate,
+  restoreMs: fc.constantFrom(undefined, undefined, 3000),
   held: fc.constant(false),
   array: fc.constantFrom(undefined, undefined, undefined, { count: 3, parallel: null }),
 });

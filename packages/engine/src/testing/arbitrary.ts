@@ -40,6 +40,7 @@ export type Step =
       /** From now; null for none. */
       readonly deadlineInMs: number | null;
       readonly estimate: RunEstimate | undefined;
+      readonly restoreMs: number | undefined;
       readonly held: boolean;
       readonly array: ArraySize | undefined;
     }
@@ -277,6 +278,7 @@ function arbitraryStep(demands: readonly JobDemand[]): fc.Arbitrary<Step> {
         durationMs: fc.constantFrom(null, null, 50, 300),
         deadlineInMs: fc.constantFrom(null, null, 100, 1000),
         estimate: arbitraryEstimate,
+        restoreMs: fc.constantFrom(undefined, undefined, undefined, 2000),
         held: fc.constantFrom(false, false, false, true),
         array: fc.oneof(
           { weight: 5, arbitrary: fc.constant(undefined) },

@@ -138,6 +138,7 @@ export interface JobOptions {
   readonly user?: string;
   readonly durationMs?: number | null;
   readonly deadlineMs?: number | null;
+  readonly restoreMs?: number | undefined;
   readonly submittedMs?: number;
   readonly estimate?: RunEstimate | undefined;
   /** Members, and how many may run at once. */
@@ -155,6 +156,7 @@ export function job(n: number, asks: JobDemand, options: JobOptions = {}): JobFa
     user: options.user ?? 'ada',
     durationMs: options.durationMs ?? null,
     deadlineMs: options.deadlineMs ?? null,
+    ...(options.restoreMs !== undefined && { restoreMs: options.restoreMs }),
     demand: asks,
     submittedMs: options.submittedMs ?? 0,
     ...(options.estimate && { estimate: options.estimate }),

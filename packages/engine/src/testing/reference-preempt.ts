@@ -333,11 +333,12 @@ class Search {
     );
   }
 
-  /** Devices and cores at their price, from the last checkpoint or the start to now. */
+  /** Devices and cores at their price, from the last checkpoint or the start to now, and for going on from a checkpoint. */
   #damage(run: LiveRun): number {
     const sinceMs = run.checkpointMs ?? run.startedMs;
     if (sinceMs === null) return 0;
-    const lostS = Math.floor(Math.max(0, this.#nowMs - sinceMs) / 1000);
+    const restoreMs = run.checkpointMs === null ? 0 : (this.#jobOf(run).restoreMs ?? 0);
+    const lostS = Math.floor((Math.max(0, this.#nowMs - sinceMs) + restoreMs) / 1000);
     const { deviceHourMicro, coreHourMicro } = this.#rows.policy.prices;
     const hourly = run.tasks.reduce(
       (sum, { devices, deviceMilli, cpuMilli }) =>

@@ -89,6 +89,7 @@ function jobFacts(tables: Tables, row: StoredJob) {
   } = row;
   const demand = tables.entries.get(row.entry)?.demand ?? jobDemand(tables.specOf(row));
   const times = { durationMs, deadlineMs, submittedMs, submittedSequence };
+  const { restoreMs } = tables.specOf(row);
   return {
     job: id,
     version,
@@ -99,6 +100,7 @@ function jobFacts(tables: Tables, row: StoredJob) {
     user: row.submittedBy,
     ...times,
     ...(estimate && { estimate }),
+    ...(restoreMs !== undefined && { restoreMs }),
     demand,
     state: row.state,
   };

@@ -126,6 +126,7 @@ SELECT id AS job, version, name, project, tier, priority, submitted_by AS "user"
   deadline_ms AS "deadlineMs", expected_ms AS "expectedMs", p90_ms AS "p90Ms", entry, submitted_ms AS "submittedMs", state,
   submitted_sequence AS "submittedSequence",
   spec -> 'array' AS "array",
+  coalesce(spec -> 'restoreMs', (SELECT a.spec -> 'restoreMs' FROM job a WHERE a.id = job.member_of)) AS "restoreMs",
   CASE WHEN NOT EXISTS (SELECT FROM entry e WHERE e.hash = job.entry AND e.demand IS NOT NULL)
     THEN coalesce(spec, (SELECT a.spec FROM job a WHERE a.id = job.member_of)) END AS spec
 FROM job WHERE ended_ms IS NULL AND id > $1 ORDER BY id LIMIT ${pageRows}`,
@@ -134,7 +135,8 @@ const entryRows = { name: 'engine-entries', text: 'SELECT hash, demand FROM entr
 
 type EngineJob = EngineRows['jobs'][number];
 type EngineArray = EngineRows['arrays'][number];
-type JobRow = Omit<EngineJob, 'demand' | 'array' | 'state'> & {
+type JobRow = Omit<EngineJob, 'demand' | 'array' | 'state' | 'restoreMs'> & {
+  readonly restoreMs: number | null;
   readonly array: ArraySize | null;
   readonly expectedMs: number | null;
   readonly p90Ms: number | null;
@@ -151,8 +153,12 @@ async function loadJobs(reader: Reader): Promise<Pick<EngineRows, 'arrays' | 'jo
   const arrays: EngineArray[] = [];
   for (let after = '', full = true; full; ) {
     const rows = await reader.query<JobRow>(jobRows, [after]);
-    for (const { entry, spec, array, state, expectedMs, p90Ms, ...known } of rows) {
-      const job = expectedMs === null ? known : { ...known, estimate: { expectedMs, p90Ms: p90Ms! } };
+    for (const { entry, spec, array, state, expectedMs, p90Ms, restoreMs, ...known } of rows) {
+      const job = {
+        ...known,
+        ...(expectedMs !== null && { estimate: { expectedMs, p90Ms: p90Ms! } }),
+        ...(restoreMs !== null && { restoreMs }),
+      };
       const demand = demands.get(entry) ?? (spec && jobDemand(spec));
       if (!demand) throw new Error(`job ${job.job} has no demand`);
       if (array) arrays.push({ ...job, demand, array, state: state as EngineArray['state'] });

@@ -19,11 +19,14 @@ import type { Harness } from './harness.ts';
 type Job = Parameters<Store['job']>[0];
 const retry = { user: 1, outOfMemory: 0, infrastructure: 1 };
 
-async function anArray(harness: Harness, count: number, parallel: number | null = null) {
+async function anArray(harness: Harness, count: number, parallel: number | null = null, more = {}) {
   const store = await harness.store();
   const node = await joinNode(store);
   const epoch = await lead(store);
-  const array = await submitted(store, aSubmit({ spec: aSpec({ array: { count, parallel }, retry }) }));
+  const array = await submitted(
+    store,
+    aSubmit({ spec: aSpec({ array: { count, parallel }, retry, ...more }) }),
+  );
   let port = 20_000;
   const start = (index: number, changes = {}) =>
     aUnit(memberId(array, index), [placement(node.node)], { port: port++, ...changes });
@@ -84,6 +87,18 @@ export function arraySuite(harness: Harness): void {
     expect(jobs.map(({ job }) => job).sort()).toEqual([of(0), of(1), of(3)]);
     expect(runs.map(({ job }) => job).sort()).toEqual([of(0), of(1), of(3)]);
     expect(runs.map(({ run }) => parseRunId(run))).toContainEqual({ job: of(3), attempt: 1 });
+  });
+
+  test('what going on from a checkpoint takes is known of the array and of its members', async () => {
+    const restoreMs = 90_000;
+    const { store, array, start, commit, of } = await anArray(harness, 2, null, { restoreMs });
+    expect(await eventsOf(store, array)).toMatchObject([{ kind: 'job.submitted', restoreMs }]);
+    await commit(start(0));
+    const { arrays, jobs } = await store.loadEngine();
+    expect(arrays).toMatchObject([{ job: array, restoreMs }]);
+    expect(jobs).toMatchObject([{ job: of(0), restoreMs }]);
+    await submitted(store, aSubmit());
+    expect((await store.loadEngine()).jobs[1]).not.toHaveProperty('restoreMs');
   });
 
   test('a member that started, was dropped or does not exist starts no second time', async () => {
