@@ -5,10 +5,11 @@ import { allOver, overAt } from './gates.ts';
 import type { Line } from './lines.ts';
 import type { SortedInts } from './sorted-ints.ts';
 import type { State } from './state.ts';
-import { fitsNever } from './verdict.ts';
+import { fitsNever, fitsNow } from './verdict.ts';
 
 export function isImpossible({ fleets, projects }: State, { shape, project, user }: Lane): boolean {
-  if (fitsNever(fleets, shape)) return true;
+  // A gang that chooses greedily may fit beside others and not on the empty fleet.
+  if (fitsNever(fleets, shape) && (shape.blocked !== null || !fitsNow(fleets, shape))) return true;
   if (overAt(project, user, shape.ask) === null) return false;
   return allOver(projects, project, user, shape.ask).some(({ asks, ceiling }) => asks > ceiling);
 }
