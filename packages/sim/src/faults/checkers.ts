@@ -1,30 +1,18 @@
 // The checkers, looking at every event of the log, at every process that starts anywhere, and at every answer that a server or
 // a client gets. The first thing that must not be ends the seed. Rules by number: ARCHITECTURE.md, invariants.
-import type { JobId, LogEvent, NodeId, RunId, TaskPlacement } from '@muster/model';
-import { parseRunId, wholeDevice } from '@muster/model';
+import type { JobId, LogEvent, RunId } from '@muster/model';
+import { parseRunId } from '@muster/model';
 import type { Store } from '@muster/store';
 import type { GroundWatch, LiveTask } from '../world/ground.ts';
 import { Ceilings } from './ceilings.ts';
 import { JobLog, must, Violation } from './job-log.ts';
-
-interface Held {
-  cpuMilli: number;
-  memoryMib: number;
-  readonly devices: number[];
-}
-
-interface Room {
-  readonly cpuMilli: number;
-  readonly memoryMib: number;
-  readonly devices: number;
-}
+import { SoldRoom } from './sold-room.ts';
 
 export class Checkers {
   readonly log = new JobLog();
   readonly events: LogEvent[] = [];
   readonly #epochs: { readonly sequence: number; readonly epoch: number }[] = [];
-  readonly #rooms = new Map<NodeId, Room>();
-  readonly #held = new Map<NodeId, Held>();
+  readonly #room = new SoldRoom();
   readonly #ceilings = new Ceilings();
   readonly #started = new Set<string>();
   readonly #live: () => ReadonlySet<LiveTask>;
@@ -45,6 +33,7 @@ export class Checkers {
     must(sequence === last + 1, 'log', () => `event ${sequence} after ${last}`);
     this.events.push(event);
     this.log.read(body);
+    this.#room.read(body);
     switch (body.kind) {
       case 'leader.changed': {
         const before = this.#epochs.at(-1)?.epoch ?? 0;
@@ -55,20 +44,12 @@ export class Checkers {
       case 'policy.changed':
         this.#ceilings.policy = body.policy;
         return;
-      case 'node.joined':
-      case 'node.changed':
-        this.#rooms.set(body.node, { ...body.inventory, devices: body.inventory.devices.length });
-        return;
-      case 'node.removed':
-        this.#removed(body.node);
-        return;
       case 'run.planned': {
         must(
           body.epoch === this.#epochs.at(-1)?.epoch,
           'S6',
           () => `${body.run} was planned by epoch ${body.epoch}`,
         );
-        for (const task of body.tasks) this.#take(body.run, task);
         this.#ceilings.planned(body.job, body.run, { project: this.#projectOf(body.job), uses: body.uses });
         return;
       }
@@ -84,7 +65,7 @@ export class Checkers {
         this.#allStarted(body.run);
         return;
       case 'run.ended': {
-        for (const task of this.log.runs.get(body.run)?.tasks ?? []) this.#giveBack(task);
+        for (const task of this.log.runs.get(body.run)?.tasks ?? []) this.#room.giveBack(task);
         this.#ceilings.ended(body.run);
         return;
       }
@@ -94,48 +75,6 @@ export class Checkers {
 
   #projectOf(job: JobId): string {
     return this.log.jobs.get(job)?.project ?? '';
-  }
-
-  /** S1: a node leaves only when nothing of it is sold, and none of it is sold after that. */
-  #removed(node: NodeId): void {
-    const held = this.#held.get(node);
-    must(
-      !held || (held.cpuMilli === 0 && held.memoryMib === 0 && held.devices.every((milli) => milli === 0)),
-      'S1',
-      () => `${node} is removed while a run holds part of it`,
-    );
-    this.#rooms.delete(node);
-  }
-
-  /** S1: what is sold of a node is never more than it has; a run holds what it has until its end is proven. */
-  #take(run: RunId, task: TaskPlacement): void {
-    const room = this.#rooms.get(task.node);
-    must(room !== undefined, 'S1', () => `${run} is on ${task.node}, which nobody knows`);
-    const held = this.#held.get(task.node) ?? { cpuMilli: 0, memoryMib: 0, devices: [] };
-    this.#held.set(task.node, held);
-    held.cpuMilli += task.cpuMilli;
-    held.memoryMib += task.memoryMib;
-    must(
-      held.cpuMilli <= room.cpuMilli && held.memoryMib <= room.memoryMib,
-      'S1',
-      () => `${run} oversells ${task.node}`,
-    );
-    for (const device of task.devices) {
-      held.devices[device] = (held.devices[device] ?? 0) + task.deviceMilli;
-      must(
-        device < room.devices && (held.devices[device] ?? 0) <= wholeDevice,
-        'S1',
-        () => `${run} is sold device ${device} of ${task.node}, which is another's`,
-      );
-    }
-  }
-
-  #giveBack(task: TaskPlacement): void {
-    const held = this.#held.get(task.node);
-    if (!held) return;
-    held.cpuMilli -= task.cpuMilli;
-    held.memoryMib -= task.memoryMib;
-    for (const device of task.devices) held.devices[device] = (held.devices[device] ?? 0) - task.deviceMilli;
   }
 
   /** S2: a run that is told to run has every one of its processes started. */
