@@ -62,14 +62,14 @@ export function decide(state: State, nowMs: number): Plan {
  */
 function wakeAt({ queue, jobs, ends, keeps, againMs }: State): number | null {
   const { delayed, starving, pressing } = queue;
-  const times: number[] = [];
-  if (delayed.size > 0) times.push(jobs.notBeforeMs[delayed.at(0)]!);
-  if (starving.size > 0) times.push(nextSecond(queue.starvesAtMs(starving.at(0))));
-  if (pressing.size > 0) times.push(nextSecond(queue.entries[pressing.at(0)]!.latestStartMs));
-  if (againMs !== never) times.push(againMs);
+  let wakeAtMs = againMs;
+  if (delayed.size > 0) wakeAtMs = Math.min(wakeAtMs, jobs.notBeforeMs[delayed.at(0)]!);
+  if (starving.size > 0) wakeAtMs = Math.min(wakeAtMs, nextSecond(queue.starvesAtMs(starving.at(0))));
+  if (pressing.size > 0)
+    wakeAtMs = Math.min(wakeAtMs, nextSecond(queue.entries[pressing.at(0)]!.latestStartMs));
   // A run that does not end when it was expected to moves the start that rests on it.
-  if (keeps && ends.order.size > 0) times.push(nextSecond(ends.firstMs()!));
-  return times.length === 0 ? null : Math.min(...times);
+  if (keeps && ends.order.size > 0) wakeAtMs = Math.min(wakeAtMs, nextSecond(ends.firstMs()!));
+  return wakeAtMs === never ? null : wakeAtMs;
 }
 
 function nextSecond(ms: number): number {

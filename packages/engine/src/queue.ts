@@ -300,13 +300,14 @@ export class Queue {
   }
 
   /** Every entry of the lane that has waiting jobs. */
-  *waitingIn(lane: Lane): IterableIterator<Entry> {
-    for (let p = lane.entries.first(); p >= 0; p = lane.entries.next(p))
-      yield this.entries[lane.entries.at(p)]!;
-    for (let p = lane.starved.first(); p >= 0; p = lane.starved.next(p)) {
-      const entry = this.entries[lane.starved.at(p)]!;
-      if (entry.jobs.size === 0) yield entry;
+  waitingIn({ entries, starved }: Lane): readonly Entry[] {
+    const waiting: Entry[] = [];
+    for (let p = entries.first(); p >= 0; p = entries.next(p)) waiting.push(this.entries[entries.at(p)]!);
+    for (let p = starved.first(); p >= 0; p = starved.next(p)) {
+      const entry = this.entries[starved.at(p)]!;
+      if (entry.jobs.size === 0) waiting.push(entry);
     }
+    return waiting;
   }
 
   /** Nothing was told to anybody, and everything is worth a try. */

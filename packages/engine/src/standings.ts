@@ -23,11 +23,24 @@ export class Standings {
   own = new Uint8Array(0);
   /** Which of two sides sends the job that is expected to be shorter; null where shares decide. */
   #expectedFirst: ((a: number, b: number) => number) | null = null;
+  /** By project: its side, and that of its own jobs beside its children; stored one higher, so that 0 says none. */
+  #sides = new Int32Array(0);
+  #owns = new Int32Array(0);
 
   /** No side is left: another tournament begins. */
   clear(expectedFirst: ((a: number, b: number) => number) | null): void {
+    for (let side = 0; side < this.size; side++) {
+      const sides = this.own[side] === 1 ? this.#owns : this.#sides;
+      sides[this.project[side]!] = 0;
+    }
     this.size = 0;
     this.#expectedFirst = expectedFirst;
+  }
+
+  /** The side of a project, or of its own jobs beside its children; -1 when there is none yet. */
+  sideOf(project: number, own: boolean): number {
+    const sides = own ? this.#owns : this.#sides;
+    return project < sides.length ? sides[project]! - 1 : -1;
   }
 
   /** A side that has nothing to send yet, at the end of its siblings. */
@@ -41,6 +54,9 @@ export class Standings {
     this.parent[side] = parent;
     this.project[side] = project;
     this.own[side] = own ? 1 : 0;
+    this.#sides = grown(this.#sides, project + 1);
+    this.#owns = grown(this.#owns, project + 1);
+    (own ? this.#owns : this.#sides)[project] = side + 1;
     return side;
   }
 

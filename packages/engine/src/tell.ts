@@ -15,6 +15,8 @@ import type { State } from './state.ts';
  */
 export function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
   const { queue } = state;
+  const { lanes, shapes, entries } = judged;
+  if (lanes.size + shapes.size + entries.size + queue.fresh.size + queue.ungated.size === 0) return [];
   const verdicts: EntryVerdict[] = [];
   let started: ReadonlyMap<Entry, number> | null = null;
   let exhausted: ReadonlySet<number> | null = null;

@@ -62,8 +62,6 @@ export class Turns {
   #heads: Head[][] = [];
   #below: number[][] = [];
   #next: (Head | null)[] = [];
-  #sides = new Map<Project, number>();
-  #owns = new Map<Project, number>();
 
   constructor(queue: Queue, members: Members) {
     this.#queue = queue;
@@ -78,13 +76,9 @@ export class Turns {
    */
   enter(lane: Lane): void {
     if (lane.starved.size > 0) this.#takeUp(lane, lane.starved.first(), true);
-    const { head } = lane;
-    if (head !== null) this.#stand({ ...head });
-    else if (lane.entries.size > 0) {
-      const fresh = this.#headOf(lane, lane.entries.first(), false);
-      lane.head = { ...fresh };
-      this.#stand(fresh);
-    }
+    if (lane.head !== null) rewind(lane.head);
+    else if (lane.entries.size > 0) lane.head = this.#headOf(lane, lane.entries.first(), false);
+    if (lane.head !== null) this.#stand(lane.head);
   }
 
   /** Whose turn it is; the caller answers with `passed` or `dropped`. */
@@ -189,8 +183,7 @@ export class Turns {
     this.#heads = [];
     this.#below = [];
     this.#next = [];
-    this.#sides = new Map([[this.#projects.root, this.#makeSide(this.#projects.root, false, -1)]]);
-    this.#owns = new Map();
+    this.#makeSide(this.#projects.root, false, -1);
     for (const head of heads) {
       head.side = this.#sideOf(head.project);
       this.#heads[head.side]!.push(head);
@@ -202,21 +195,13 @@ export class Turns {
   /** Where the project's own jobs stand. */
   #sideOf(project: Project): number {
     if (project.children.length === 0) return this.#treeSide(project);
-    let own = this.#owns.get(project);
-    if (own === undefined) {
-      own = this.#makeSide(project, true, this.#treeSide(project));
-      this.#owns.set(project, own);
-    }
-    return own;
+    const own = this.#standings.sideOf(project.id, true);
+    return own >= 0 ? own : this.#makeSide(project, true, this.#treeSide(project));
   }
 
   #treeSide(project: Project): number {
-    let side = this.#sides.get(project);
-    if (side === undefined) {
-      side = this.#makeSide(project, false, this.#treeSide(project.parent!));
-      this.#sides.set(project, side);
-    }
-    return side;
+    const side = this.#standings.sideOf(project.id, false);
+    return side >= 0 ? side : this.#makeSide(project, false, this.#treeSide(project.parent!));
   }
 
   /** From the leaves up, once; from then on `#refresh` keeps it. */
@@ -296,6 +281,21 @@ export class Turns {
   readonly #before = (a: Head, b: Head): boolean => this.#queue.compareInLine(a.job, b.job) < 0;
 
   readonly #beforeStarved = (a: Head, b: Head): boolean => this.#queue.compareStarved(a.job, b.job) < 0;
+}
+
+/** Back to where a walk takes it up: the first entry of its lane, which nobody has come to or left. */
+function rewind(head: Head): void {
+  const { entries } = head.lane;
+  const { jobs } = head.entry;
+  const position = jobs.first();
+  head.position = position;
+  head.job = jobs.at(position);
+  head.chunk = jobs.chunkOf(position);
+  head.at = offsetIn(position);
+  head.end = jobs.endOf(position);
+  head.next = entries.next(entries.first());
+  head.side = -1;
+  head.taken = null;
 }
 
 /** On to the next job of its entry. The lists stand still while a walk lasts. */
