@@ -246,7 +246,8 @@ export class Reservations {
         slack.takeQuota(project, user, uses);
       }
     this.#planned.push(found);
-    this.#byStart = this.#planned.toSorted((a, b) => a.start.startMs - b.start.startMs);
+    const isOnly = this.#planned.length === 1;
+    this.#byStart = isOnly ? [found] : this.#planned.toSorted((a, b) => a.start.startMs - b.start.startMs);
   }
 
   /**

@@ -157,3 +157,11 @@ export class ResourceKeys {
     return keys;
   }
 }
+
+/** Whether two lists of keys are the same, in the same order. */
+export function areEqual(a: readonly number[], b: readonly number[]): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}

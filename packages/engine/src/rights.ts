@@ -9,7 +9,7 @@ import { type Right, type Tier, tierNamed } from '@muster/model';
 import type { Entry, Lane } from './entry.ts';
 import { none } from './project-amounts.ts';
 import type { Project } from './projects.ts';
-import { type Ask, noAsk } from './resource-keys.ts';
+import { type Ask, areEqual, noAsk } from './resource-keys.ts';
 import type { RunGroup } from './run-table.ts';
 import type { State } from './state.ts';
 
@@ -450,13 +450,6 @@ function staysWithinNow(project: Project, { keys, amounts }: Ask): boolean {
     any = true;
   }
   return any;
-}
-
-function areEqual(a: readonly number[], b: readonly number[]): boolean {
-  if (a === b) return true;
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
 
 function* subtree(project: Project): IterableIterator<Project> {

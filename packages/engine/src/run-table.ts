@@ -5,7 +5,7 @@
 import { invariant, type LiveRun, type NodeId, type RunId } from '@muster/model';
 import { grown } from './columns.ts';
 import { ForkMap } from './fork-map.ts';
-import type { Ask } from './resource-keys.ts';
+import { type Ask, areEqual } from './resource-keys.ts';
 import { SortedInts } from './sorted-ints.ts';
 
 export const nowhere = -1;
@@ -29,8 +29,10 @@ export interface RunOwner {
  * has a right to one of them by tier or to reclaim has it to all.
  */
 export interface RunGroup {
+  readonly id: number;
   readonly project: number;
   readonly tier: string;
+  readonly keys: readonly number[];
   first: number;
   count: number;
 }
@@ -69,7 +71,6 @@ export class RunTable {
   #group = new Int32Array(0);
   nextOfGroup = new Int32Array(0);
   #previousOfGroup = new Int32Array(0);
-  readonly #groupIds = new Map<string, number>();
   firstLink = new Int32Array(0);
   linkRun = new Int32Array(0);
   linkNode = new Int32Array(0);
@@ -105,7 +106,6 @@ export class RunTable {
     other.#group = this.#group.slice();
     other.nextOfGroup = this.nextOfGroup.slice();
     other.#previousOfGroup = this.#previousOfGroup.slice();
-    for (const [key, id] of this.#groupIds) other.#groupIds.set(key, id);
     other.firstLink = this.firstLink.slice();
     other.linkRun = this.linkRun.slice();
     other.linkNode = this.linkNode.slice();
@@ -205,14 +205,14 @@ export class RunTable {
   readonly #compareEnds = (a: number, b: number): number => this.endMs[a]! - this.endMs[b]! || a - b;
 
   #groupOf({ project, tier, uses }: RunOwner): number {
-    const key = `${project}/${uses.keys.join()}/${tier}`;
-    const known = this.#groupIds.get(key);
-    if (known !== undefined) return known;
-    const group = { project, tier, first: nowhere, count: 0 };
-    const id = this.groups.push(group) - 1;
+    const { keys } = uses;
+    // A project has few: as many as there are tiers and kinds of devices that it uses.
+    for (const group of this.groupsOf[project] ?? [])
+      if (group.tier === tier && areEqual(group.keys, keys)) return group.id;
+    const group = { id: this.groups.length, project, tier, keys, first: nowhere, count: 0 };
+    this.groups.push(group);
     pushTo(this.groupsOf, group);
-    this.#groupIds.set(key, id);
-    return id;
+    return group.id;
   }
 
   #join(slot: number): void {
