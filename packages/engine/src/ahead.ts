@@ -181,12 +181,14 @@ class Standings {
     const path = [this.#root, ...this.#path(entry.lane.project)];
     for (let depth = path.length - 1; depth > 0; depth--) {
       const mine = path[depth]!;
-      for (const side of path[depth - 1]!.sides.filter((each) => each.within && !mine.within)) {
+      const { sides } = path[depth - 1]!;
+      for (const side of sides)
+        if (side !== mine && side.within === mine.within) count += this.#sentBefore(side, latest).count;
+      // Who is within a guarantee went before all of those, however late: that counts only further up.
+      for (const side of sides.filter((each) => each.within && !mine.within)) {
         count += side.count;
         for (const other of this.inOrder(side)) latest = later(other, latest);
       }
-      for (const side of path[depth - 1]!.sides)
-        if (side !== mine && side.within === mine.within) count += this.#sentBefore(side, latest).count;
     }
     return count;
   }

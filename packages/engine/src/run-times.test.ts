@@ -111,6 +111,15 @@ describe('between projects', () => {
     expect(cycle(world)).toEqual([sure]);
   });
 
+  test('of two beside a guarantee, who waits for the other is counted and not the other way round', () => {
+    const quotas = [{ ...plainQuota('green'), guaranteed: { gpu: 4000 } }];
+    const world = worldWith(expectedFirst, { quotas });
+    const [blue, red] = ['blue', 'red'].map((project) => submit(world, { project }));
+    const green = submit(world, { project: 'green', estimate: nine(hour) });
+    const counts = [green, blue!, red!].map((id) => world.engine.explain(id, world.nowMs)!.ahead!.count);
+    expect(counts).toEqual([0, 1, 2]);
+  });
+
   test('a job behind one of its own project is told what goes before that one', () => {
     const world = worldWith(expectedFirst);
     const first = submit(world, { project: 'p', priority: 1000, estimate: nine(3 * hour) });
