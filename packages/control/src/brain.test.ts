@@ -14,14 +14,14 @@ const taken: Answer = {
   value: { applied: [], claimed: [], released: [], dropped: [] },
 };
 
-/** A log with one job and no nodes: every engine has one verdict to tell. */
-function submitted(): LogEvent {
+/** A job in a log without nodes: every engine has one verdict to tell. */
+function submitted(sequence = 1): LogEvent {
   const defaults = { project: 'p', tier: 'standard', stopAfterMs: () => null };
   const parsed = parseSpec({ command: ['true'] }, defaults);
   if (!parsed.ok) throw new Error('the smallest spec is a spec');
   const times = { durationMs: null, deadlineMs: null, submittedMs: 0 };
   const facts = {
-    job: 'job_1',
+    job: `job_${sequence}`,
     version: 1,
     name: 'a',
     project: 'p',
@@ -37,7 +37,7 @@ function submitted(): LogEvent {
     ...times,
     demand: jobDemand(parsed.spec),
   };
-  return { sequence: 1, atMs: 0, body } as unknown as LogEvent;
+  return { sequence, atMs: 0, body } as unknown as LogEvent;
 }
 
 async function leading(answers: { readonly epoch: number; readonly answer: Promise<Answer> }[]) {
@@ -88,5 +88,53 @@ test('a server whose epoch is refused stops deciding with it', async () => {
   brain.lead(1);
   await world.advance(10_000);
   expect(decided).toEqual([1]);
+  await brain.stop();
+});
+
+test('of a flood that starts nothing the rest is looked at together', async () => {
+  const world = virtualWorld();
+  const none = { nodes: [], runs: [], arrays: [], jobs: [], usage: [] };
+  const rows = { sequence: 0, policyVersion: 1, policy: defaultPolicy, ...none };
+  let written = 20;
+  let hint: () => void = () => {};
+  const looks: number[] = [];
+  const brain = await startBrain({
+    world,
+    load: loadEngine,
+    onBug: (error) => {
+      throw error;
+    },
+    store: {
+      loadEngine: async () => rows as EngineRows,
+      nowMs: async () => Math.floor(world.clock.monotonicMs()),
+      eventsSince: async (sequence) => {
+        looks.push(sequence);
+        return Array.from({ length: written - sequence }, (_, i) => submitted(sequence + i + 1));
+      },
+      onEvents: (listener) => {
+        hint = listener;
+        return () => {};
+      },
+      commitPlan: async () => taken,
+    },
+  });
+  brain.lead(1);
+  await world.settle();
+  expect(brain.status().sequence).toBe(20);
+  const before = looks.length;
+  for (let i = 0; i < 5; i++) {
+    written++;
+    hint();
+    await world.advance(3);
+  }
+  expect(looks.length).toBe(before);
+  await world.advance(10);
+  expect(brain.status().sequence).toBe(25);
+  expect(looks.length).toBe(before + 1);
+  // Few are no flood: the next one is looked at when it comes.
+  written++;
+  hint();
+  await world.settle();
+  expect(brain.status().sequence).toBe(26);
   await brain.stop();
 });

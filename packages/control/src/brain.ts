@@ -7,7 +7,7 @@ import type { Store } from '@muster/store';
 import type { Explained } from './control-plane.ts';
 import { type CycleReport, catchUp, cycle, LogGap } from './cycle.ts';
 import { Life } from './life.ts';
-import { type Loop, startLoop } from './loop.ts';
+import { type Loop, type Rest, startLoop } from './loop.ts';
 import { OneByOne } from './one-by-one.ts';
 import type { World } from './world.ts';
 
@@ -43,6 +43,9 @@ export interface Brain {
 
 /** The safety net under the event-driven path: a lost hint costs at most this. */
 const sweepMs = 1000;
+/** So many events at once that lead to no start are a flood, mostly of submits: the next ones are looked at together. */
+const floodFrom = 8;
+const flooded: Rest = { restMs: 20 };
 /** How long a reading of the database's clock is gone on from. */
 const timeForMs = 1000;
 /** How long an answer about planned starts is given again. */
@@ -61,20 +64,20 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
   let fruitless = 0;
   let status = { cycles: 0, placements: 0, lastCycleMs: null as number | null };
 
-  async function step(): Promise<number> {
+  async function step(): Promise<number | Rest> {
     try {
-      if (epoch === null) await catchUp(engine, store);
-      else return await decide(epoch);
+      if (epoch !== null) return await decide(epoch);
+      const heard = await catchUp(engine, store);
+      return heard < floodFrom ? sweepMs : flooded;
     } catch (error) {
       if (!(error instanceof LogGap)) throw error;
       world.log.warn({ sequence: engine.sequence }, error.message);
       await rebuild();
       return 0;
     }
-    return sweepMs;
   }
 
-  async function decide(leading: number): Promise<number> {
+  async function decide(leading: number): Promise<number | Rest> {
     const startedMs = world.clock.monotonicMs();
     const report = await cycle({ epoch: leading, engine, life, store, lastNowMs });
     const value = report.committed?.outcome === 'committed' ? report.committed.value : null;
@@ -93,10 +96,14 @@ export async function startBrain({ world, store, load, onBug }: BrainDeps): Prom
     return afterCycle(report, applied + (value?.claimed.length ?? 0) + (value?.released.length ?? 0));
   }
 
-  async function afterCycle({ plan, committed }: CycleReport, applied: number): Promise<number> {
+  async function afterCycle(
+    { plan, committed, heard }: CycleReport,
+    applied: number,
+  ): Promise<number | Rest> {
     // When it is refused, the leader loop or the log will say why.
     const untilDueMs = plan.wakeAtMs === null ? sweepMs : Math.max(0, plan.wakeAtMs - plan.nowMs);
-    if (plan.units.length === 0 || committed?.outcome === 'refused') return Math.min(sweepMs, untilDueMs);
+    if (plan.units.length === 0 || committed?.outcome === 'refused')
+      return heard < floodFrom ? Math.min(sweepMs, untilDueMs) : flooded;
     // What was committed is in the log now, whether or not we heard the answer: look before sleeping.
     fruitless = applied > 0 ? 0 : fruitless + 1;
     if (fruitless === 0) return 0;

@@ -45,6 +45,20 @@ describe('a loop', () => {
     await loop.stop();
   });
 
+  it('rests for as long as its step says, woken or not', async () => {
+    const world = virtualWorld();
+    let steps = 0;
+    const step = async (): Promise<number | { restMs: number }> => (++steps === 1 ? { restMs: 20 } : 60_000);
+    const loop = startLoop(world, { name: 'test', step, onBug: fail });
+    await world.settle();
+    loop.wake();
+    await world.advance(19);
+    expect(steps).toBe(1);
+    await world.advance(1);
+    expect(steps).toBe(2);
+    await loop.stop();
+  });
+
   it('backs off while the world fails, says so once, and a wake does not hurry it', async () => {
     const world = virtualWorld();
     let steps = 0;

@@ -13,10 +13,14 @@ export interface Loop {
   stop(): Promise<void>;
 }
 
+export interface Rest {
+  readonly restMs: number;
+}
+
 export interface LoopSpec {
   readonly name: string;
-  /** Does the work due now; answers how long to sleep unless woken. */
-  readonly step: () => Promise<number>;
+  /** Does the work due now; answers how long to sleep unless woken, or how long to rest, woken or not. */
+  readonly step: () => Promise<number | Rest>;
   readonly onBug: (error: unknown) => void;
 }
 
@@ -28,6 +32,7 @@ const troubleAfter = 5;
 export function startLoop(world: World, spec: LoopSpec): Loop {
   let stopped = false;
   let woken = false;
+  let resting = false;
   let endSleep: () => void = () => {};
   let trouble: string | null = null;
 
@@ -41,26 +46,35 @@ export function startLoop(world: World, spec: LoopSpec): Loop {
     });
   }
 
+  /** Ended by `stop` only. */
+  async function rest(ms: number): Promise<void> {
+    resting = true;
+    await sleep(ms);
+    resting = false;
+  }
+
   async function run(): Promise<void> {
     let failures = 0;
     while (!stopped) {
       woken = false;
-      let sleepMs: number;
+      let pause: number | Rest;
       try {
-        sleepMs = await spec.step();
+        pause = await spec.step();
         failures = 0;
         trouble = null;
       } catch (error) {
         if (!(error instanceof OperationalError)) return spec.onBug(error);
-        sleepMs = Math.min(maxBackoffMs, firstBackoffMs * 2 ** failures) * (0.5 + world.random() / 2);
+        const backoffMs = Math.min(maxBackoffMs, firstBackoffMs * 2 ** failures) * (0.5 + world.random() / 2);
         if (failures++ === 0)
           world.log.warn({ loop: spec.name, code: error.code }, `${spec.name}: ${error.message}`);
         if (failures >= troubleAfter) trouble = `${spec.name}: ${error.message}`;
         // A wake does not shorten a backoff: the world is down, not idle.
-        await sleep(sleepMs);
+        await rest(backoffMs);
         continue;
       }
-      if (!stopped && !woken) await sleep(sleepMs);
+      if (stopped) return;
+      if (typeof pause !== 'number') await rest(pause.restMs);
+      else if (!woken) await sleep(pause);
     }
   }
 
@@ -68,7 +82,7 @@ export function startLoop(world: World, spec: LoopSpec): Loop {
   return {
     wake() {
       woken = true;
-      endSleep();
+      if (!resting) endSleep();
     },
     trouble: () => trouble,
     async stop() {

@@ -6,7 +6,8 @@ import pg from 'pg';
 import { appendEvents, type NewEvent, readHead } from './event-log.ts';
 import { CommitUnknown, failureOf, translated } from './failure.ts';
 import { listText } from './list-text.ts';
-import { begin, commit, commitBehind } from './transaction.ts';
+import { Pipeline } from './pipeline.ts';
+import { begin, beginText, commit, commitBehind } from './transaction.ts';
 
 export interface DatabaseOptions {
   readonly url: string;
@@ -58,6 +59,7 @@ const int8 = 20;
 
 export class Database {
   readonly pool: pg.Pool;
+  readonly #pipeline: Pipeline;
   readonly #timeoutMs: number;
   readonly #onAppended: (sequence: number) => void;
   readonly #makePartitions: () => Promise<void>;
@@ -72,6 +74,7 @@ export class Database {
     this.#onAppended = hooks.onAppended;
     this.#makePartitions = hooks.makePartitions;
     this.pool = new pg.Pool(poolConfig(options, this.#timeoutMs));
+    this.#pipeline = new Pipeline(this.pool);
     // A connection in use that is cut tells its query; without a listener of its own it would end the process as well.
     this.pool.on('connect', (client) => client.on('error', () => {}));
     // An idle connection that breaks is replaced by the next caller.
@@ -95,55 +98,56 @@ export class Database {
 
   /** Several reads of one moment. */
   async snapshot<T>(body: (reader: Reader) => Promise<T>): Promise<T> {
-    return this.#connected(async (client) => {
-      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-      const value = await body(readerOf(client));
-      await client.query('COMMIT');
-      return value;
-    });
+    try {
+      return await this.#connected(async (client) => {
+        await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+        const value = await body(readerOf(client));
+        await client.query('COMMIT');
+        return value;
+      });
+    } catch (error) {
+      throw translated(error);
+    }
   }
 
   /** Runs the body again, from the start, after a deadlock or serialization failure. Throws CommitUnknown. */
   write<T>(body: (tx: Tx) => Promise<T>, options: WriteOptions = {}): Promise<Written<T>> {
-    return this.#again((client) => this.#transaction(client, body, options));
+    return this.#again(() => this.#connected((client) => this.#transaction(client, body, options)));
   }
 
   /**
-   * A transaction that needs no answer before its end: all of it is sent at once. `last` moves the log's head itself and
-   * answers one row, with the sequence. Throws CommitUnknown.
+   * A transaction that needs no answer before its end: all of it is sent at once, behind others of its kind that are on
+   * their way. `last` moves the log's head itself and answers one row, with the sequence. Throws CommitUnknown.
    */
   async extendLog<Row extends { readonly sequence: number }>(
     before: readonly Call[],
     last: Call,
   ): Promise<Row> {
-    const row = await this.#again((client) =>
-      inOneWrite(client, () => {
-        const reader = readerOf(client);
-        const send = <R>({ statement, values }: Call): Promise<R[]> => reader.query<R>(statement, values);
-        const begun = begin(client, this.#timeoutMs, false);
-        const prepared = before.map((call) => send(call));
-        const sent = Promise.all([send<Row>(last), begun, ...prepared]);
-        return commitBehind(
-          client,
-          sent.then(([[row]]) => row as Row),
-        );
-      }),
+    const send = (client: pg.PoolClient): Promise<Row> => {
+      const reader = readerOf(client);
+      const begun = client.query(beginText(this.#timeoutMs));
+      const prepared = before.map(({ statement, values }) => reader.query(statement, values));
+      const sent = Promise.all([reader.query<Row>(last.statement, last.values), begun, ...prepared]);
+      return commitBehind(
+        client,
+        sent.then(([[row]]) => row as Row),
+      );
+    };
+    const row = await this.#again(() =>
+      this.#pipeline.run((client) => inOneWrite(client, () => send(client))),
     );
     this.#appended(row.sequence);
     return row;
   }
 
-  async #again<T>(body: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  async #again<T>(body: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#connected(body);
+        return await body();
       } catch (error) {
-        if (error instanceof Again && attempt < attempts) {
-          if (error.partition) await this.#makePartitions();
-          else await sleep(Math.random() * 4 ** Math.min(attempt, 4));
-          continue;
-        }
-        throw error instanceof Again ? translated(error.cause) : error;
+        if (attempt === attempts || !isRedo(error)) throw translated(error);
+        if (failureOf(error) === 'no-partition') await this.#makePartitions();
+        else await sleep(Math.random() * 4 ** Math.min(attempt, 4));
       }
     }
   }
@@ -155,22 +159,15 @@ export class Database {
   }
 
   async #connected<T>(body: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    let client: pg.PoolClient;
-    try {
-      client = await this.pool.connect();
-    } catch (error) {
-      throw translated(error);
-    }
+    const client = await this.pool.connect();
     let broken = true;
     try {
       const value = await body(client);
       broken = false;
       return value;
     } catch (error) {
-      if (error instanceof Again || error instanceof CommitUnknown) throw error;
-      broken = !(await rolledBack(client, error));
-      if (isRedo(error)) throw new Again(error);
-      throw translated(error);
+      broken = error instanceof CommitUnknown || !(await rolledBack(client, error));
+      throw error;
     } finally {
       client.release(broken);
     }
@@ -219,15 +216,6 @@ export class Database {
 /** Thrown inside a body to start over: what it had locked was not enough. */
 export class Redo extends Error {
   override readonly name = 'Redo';
-}
-
-class Again extends Error {
-  readonly partition: boolean;
-
-  constructor(cause: unknown) {
-    super('again', { cause });
-    this.partition = failureOf(cause) === 'no-partition';
-  }
 }
 
 function isRedo(error: unknown): boolean {

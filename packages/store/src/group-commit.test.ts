@@ -54,35 +54,43 @@ test('a group is bounded, and a call larger than the bound goes alone', async ()
   expect(record.groups).toEqual([[1, 2], [3, 4], [5, 6, 7, 8], [9]]);
 });
 
-test('a large group goes beside the one in flight, a small one waits for it', async () => {
-  const record = recorder();
-  const lane = groupCommit({ maxItems: 3, besideFrom: 3 }, record.commit);
-  record.hold();
-  const calls = [[1], [2], [3, 4, 5], [6, 7, 8]].map((items) => lane.push(items));
+/** What promises do in the meantime. */
+async function turn(): Promise<void> {
   for (let i = 0; i < 10; i++) await Promise.resolve();
+}
+
+test('of two at once the second goes as soon as it is as large as the first, and a third waits', async () => {
+  const record = recorder();
+  const lane = groupCommit({ maxItems: 100, twoAtOnce: true }, record.commit);
+  record.hold();
+  const calls = [lane.push([1, 2])];
+  await turn();
+  calls.push(lane.push([3]));
+  await turn();
+  expect(record.groups).toEqual([[1, 2]]);
+  calls.push(lane.push([4]));
+  await turn();
   expect(record.groups).toEqual([
     [1, 2],
-    [3, 4, 5],
+    [3, 4],
   ]);
+  calls.push(lane.push([5, 6, 7]));
+  await turn();
+  expect(record.groups).toHaveLength(2);
   record.letGo();
   await Promise.all(calls);
-  expect(record.groups).toEqual([
-    [1, 2],
-    [3, 4, 5],
-    [6, 7, 8],
-  ]);
-  record.hold();
-  const later = [9, 10].map((n) => lane.push([n]));
-  for (let i = 0; i < 10; i++) await Promise.resolve();
-  const waits = lane.push([11, 12]);
-  for (let i = 0; i < 10; i++) await Promise.resolve();
-  expect(record.groups.slice(3)).toEqual([[9, 10]]);
-  record.letGo();
-  await Promise.all([...later, waits]);
-  expect(record.groups.slice(3)).toEqual([
-    [9, 10],
-    [11, 12],
-  ]);
+  expect(record.groups.slice(2)).toEqual([[5, 6, 7]]);
+});
+
+test('the next group is on its way before the last one is answered', async () => {
+  const seen: string[] = [];
+  const lane = groupCommit({ maxItems: 2 }, async (items: readonly number[]) => {
+    seen.push(`sent ${items}`);
+    return items;
+  });
+  const calls = [lane.push([1, 2]), lane.push([3])];
+  await Promise.all(calls.map((call, i) => call.then(() => seen.push(`answered ${i}`))));
+  expect(seen).toEqual(['sent 1,2', 'sent 3', 'answered 0', 'answered 1']);
 });
 
 test('an item the database rejects stands alone in the end; its neighbours are committed', async () => {

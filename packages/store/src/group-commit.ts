@@ -27,41 +27,50 @@ export interface Lane<Item, Result> {
 export interface LaneOptions {
   /** Bounds one transaction's size, and with it how long its locks are held. */
   readonly maxItems: number;
-  /**
-   * From so many items on, a group is prepared while another is being committed. Small ones wait and grow instead: they
-   * would meet at the log's head, and what a transaction costs by itself is shared by fewer.
-   */
-  readonly besideFrom?: number;
+  /** Whether a group may be sent while another is on its way, once it is as large: a smaller one waits and grows. */
+  readonly twoAtOnce?: boolean;
 }
 
 /** `commit` runs one transaction for its items and answers each, in order. */
 export function groupCommit<Item, Result>(
-  { maxItems, besideFrom = Number.POSITIVE_INFINITY }: LaneOptions,
+  { maxItems, twoAtOnce = false }: LaneOptions,
   commit: (items: readonly Item[]) => Promise<readonly Result[]>,
 ): Lane<Item, Result> {
   let waiting: Call<Item, Result>[] = [];
   let waitingItems = 0;
-  let busy = 0;
-  const mayGo = (others: number): boolean =>
-    waiting.length > 0 && (others === 0 || (others === 1 && waitingItems >= besideFrom));
+  /** Sizes of the groups on their way. */
+  const away: number[] = [];
+  let collecting = false;
 
-  async function drain(): Promise<void> {
-    busy++;
-    // Calls of one turn of the event loop join the same group, the first one too.
-    await Promise.resolve();
-    while (mayGo(busy - 1)) {
-      const group = nextGroup();
-      const settled = await commitItems(
-        group.flatMap((call) => call.items),
-        commit,
-      );
-      let at = 0;
-      for (const call of group) {
-        call.resolve(settled.slice(at, at + call.items.length));
-        at += call.items.length;
-      }
+  function mayGo(): boolean {
+    if (waiting.length === 0) return false;
+    const [first, second] = away;
+    if (first === undefined) return true;
+    return twoAtOnce && second === undefined && waitingItems >= first;
+  }
+
+  /** Calls of one turn of the event loop join the same group, the first one too. */
+  function collect(): void {
+    if (collecting || !mayGo()) return;
+    collecting = true;
+    queueMicrotask(() => {
+      collecting = false;
+      while (mayGo()) void send(nextGroup());
+    });
+  }
+
+  async function send(group: readonly Call<Item, Result>[]): Promise<void> {
+    const items = group.flatMap((call) => call.items);
+    away.push(items.length);
+    const settled = await commitItems(items, commit);
+    away.splice(away.indexOf(items.length), 1);
+    // The next group goes out before this one is answered, so that the database is not idle meanwhile.
+    while (mayGo()) void send(nextGroup());
+    let at = 0;
+    for (const call of group) {
+      call.resolve(settled.slice(at, at + call.items.length));
+      at += call.items.length;
     }
-    busy--;
   }
 
   function nextGroup(): Call<Item, Result>[] {
@@ -84,7 +93,7 @@ export function groupCommit<Item, Result>(
       return new Promise((resolve) => {
         waiting.push({ items, resolve });
         waitingItems += items.length;
-        if (mayGo(busy)) void drain();
+        collect();
       });
     },
   };

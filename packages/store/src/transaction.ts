@@ -19,11 +19,15 @@ const planning = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit'
 
 /** One round trip for all of it. */
 export async function begin(client: pg.PoolClient, timeoutMs: number, fenced: boolean) {
-  const timeouts = `SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}`;
   const what = fenced ? 'epoch FROM leader FOR KEY SHARE' : '0::bigint AS epoch';
-  const text = `BEGIN; ${timeouts}; ${planning}; SELECT now_ms() AS "nowMs", ${what}`;
+  const text = `${beginText(timeoutMs)}; SELECT now_ms() AS "nowMs", ${what}`;
   const results = (await client.query(text)) as unknown as pg.QueryResult[];
   return results.at(-1)?.rows[0] as { nowMs: number; epoch: number };
+}
+
+/** For a transaction that asks nothing at its beginning. */
+export function beginText(timeoutMs: number): string {
+  return `BEGIN; SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}; ${planning}`;
 }
 
 export async function commit(client: pg.PoolClient): Promise<void> {

@@ -48,8 +48,9 @@ WITH claimed AS (
   INSERT INTO job (id, project, tier, priority, name, entry, duration_ms, deadline_ms, expected_ms, p90_ms, spec, state, state_name, version,
     submitted_by, submitted_ms, submitted_sequence)
   SELECT id, project, tier, priority, name, entry, duration_ms, deadline_ms, expected_ms, p90_ms, spec::jsonb,
-    CASE WHEN held THEN jsonb_build_object('state', 'held', 'by', by) ELSE jsonb_build_object('state', 'queued') END
-      || CASE WHEN count = 0 THEN alone ELSE members || jsonb_build_object('waiting', ARRAY[[0, count - 1]]) END,
+    CASE WHEN count = 0 AND NOT held THEN alone ELSE
+      CASE WHEN count = 0 THEN alone ELSE members || jsonb_build_object('waiting', ARRAY[[0, count - 1]]) END
+        || CASE WHEN held THEN jsonb_build_object('state', 'held', 'by', by) ELSE '{}' END END,
     CASE WHEN held THEN 'held' ELSE 'queued' END, 1, by, at_ms, base + coalesce(numbers[n], n)
   FROM fresh, ROWS FROM (unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::uuid[], $7::boolean[],
     $8::text[], $13::bigint[], $14::bigint[], $16::int[], $20::bigint[], $21::bigint[]), string_to_table($9, E'\\n'))
@@ -73,16 +74,17 @@ interface Inserted {
   readonly claimed: readonly JobId[] | null;
 }
 
-/** The part of a fresh job's state that is always the same. */
+/** The part of a fresh job's state that is always the same, if it is not held. */
 const freshState = JSON.stringify({
+  state: 'queued',
   attempt: 1,
   notBeforeMs: 0,
   claim: null,
   ...freshPast,
-} satisfies Omit<Extract<JobState, { state: 'queued' }>, 'state' | 'sinceMs'>);
+} satisfies Omit<Extract<JobState, { state: 'queued' }>, 'sinceMs'>);
 
 /** Of an array: all but which members wait. */
-const { state: _, waiting: __, ...freshArrayState } = freshArray({ count: 1, parallel: null }, 0, null);
+const { waiting: _, ...freshArrayState } = freshArray({ count: 1, parallel: null }, 0, null);
 const arrayText = JSON.stringify(freshArrayState);
 
 /** What a process need not ask the database again. Projects are never removed once they exist. */
@@ -95,7 +97,9 @@ export function commitSubmits(database: Database) {
   const memory: Memory = { projects: new Set(), entries: new KnownEntries() };
   return async (items: readonly Submit[]): Promise<SubmitOutcome[]> => {
     try {
-      await learnProjects(database, items, memory.projects);
+      const asked = unknownProjects(items, memory.projects);
+      // Where nothing is to be asked the group is sent in this turn, before the answers of the last one go out.
+      if (asked.size > 0) await learnProjects(database, asked, memory.projects);
       return await submitAll(database, items, memory);
     } catch (error) {
       // Ids are random, so nobody looks for one that is taken: the group is split until it stands alone.
@@ -116,13 +120,15 @@ const knownProjects = {
   text: 'SELECT path FROM project WHERE path = ANY ($1::text[])',
 };
 
+function unknownProjects(items: readonly Submit[], known: ReadonlySet<string>): Set<string> {
+  return new Set(items.map((item) => item.spec.project).filter((path) => !known.has(path)));
+}
+
 async function learnProjects(
   database: Database,
-  items: readonly Submit[],
+  asked: ReadonlySet<string>,
   known: Set<string>,
 ): Promise<void> {
-  const asked = new Set(items.map((item) => item.spec.project).filter((path) => !known.has(path)));
-  if (asked.size === 0) return;
   for (const { path } of await database.query<{ path: string }>(knownProjects, [[...asked]])) known.add(path);
 }
 
