@@ -59,27 +59,40 @@ async function turn(): Promise<void> {
   for (let i = 0; i < 10; i++) await Promise.resolve();
 }
 
-test('of two at once the second goes as soon as it is as large as the first, and a third waits', async () => {
+test('a group goes behind the one on its way once it is as large and large enough, and a third waits', async () => {
   const record = recorder();
-  const lane = groupCommit({ maxItems: 100, twoAtOnce: true }, record.commit);
+  const lane = groupCommit({ maxItems: 100, behindFrom: 3 }, record.commit);
   record.hold();
   const calls = [lane.push([1, 2])];
   await turn();
-  calls.push(lane.push([3]));
+  calls.push(lane.push([3, 4]));
   await turn();
   expect(record.groups).toEqual([[1, 2]]);
-  calls.push(lane.push([4]));
+  calls.push(lane.push([5]));
   await turn();
   expect(record.groups).toEqual([
     [1, 2],
-    [3, 4],
+    [3, 4, 5],
   ]);
-  calls.push(lane.push([5, 6, 7]));
+  calls.push(lane.push([6, 7, 8, 9]));
   await turn();
   expect(record.groups).toHaveLength(2);
   record.letGo();
   await Promise.all(calls);
-  expect(record.groups.slice(2)).toEqual([[5, 6, 7]]);
+  expect(record.groups.slice(2)).toEqual([[6, 7, 8, 9]]);
+});
+
+test('a group that is smaller than the one on its way waits for it', async () => {
+  const record = recorder();
+  const lane = groupCommit({ maxItems: 100, behindFrom: 2 }, record.commit);
+  record.hold();
+  const calls = [lane.push([1, 2, 3])];
+  await turn();
+  calls.push(lane.push([4, 5]));
+  await turn();
+  expect(record.groups).toEqual([[1, 2, 3]]);
+  record.letGo();
+  await Promise.all(calls);
 });
 
 test('the next group is on its way before the last one is answered', async () => {

@@ -27,13 +27,16 @@ export interface Lane<Item, Result> {
 export interface LaneOptions {
   /** Bounds one transaction's size, and with it how long its locks are held. */
   readonly maxItems: number;
-  /** Whether a group may be sent while another is on its way, once it is as large: a smaller one waits and grows. */
-  readonly twoAtOnce?: boolean;
+  /**
+   * A group of so many items may be sent behind another that is on its way, if it is as large. A smaller one waits and grows:
+   * what a transaction costs by itself would be shared by fewer.
+   */
+  readonly behindFrom?: number;
 }
 
 /** `commit` runs one transaction for its items and answers each, in order. */
 export function groupCommit<Item, Result>(
-  { maxItems, twoAtOnce = false }: LaneOptions,
+  { maxItems, behindFrom = Number.POSITIVE_INFINITY }: LaneOptions,
   commit: (items: readonly Item[]) => Promise<readonly Result[]>,
 ): Lane<Item, Result> {
   let waiting: Call<Item, Result>[] = [];
@@ -46,7 +49,7 @@ export function groupCommit<Item, Result>(
     if (waiting.length === 0) return false;
     const [first, second] = away;
     if (first === undefined) return true;
-    return twoAtOnce && second === undefined && waitingItems >= first;
+    return second === undefined && waitingItems >= Math.max(first, behindFrom);
   }
 
   /** Calls of one turn of the event loop join the same group, the first one too. */

@@ -5,7 +5,7 @@ import type { Settled } from './group-commit.ts';
 
 /** A second, large group of submits can be on its way while the first is made durable. */
 export const lanes = {
-  submit: { maxItems: 1000, twoAtOnce: true },
+  submit: { maxItems: 1000, behindFrom: 32 },
   observe: { maxItems: 500 },
   renew: { maxItems: 500 },
   outbox: { maxItems: 1000 },
