@@ -89,6 +89,31 @@ onEveryServer((server) => {
     expect((await store.counts()).jobs).toEqual({ queued: 3 });
   });
 
+  for (const [what, then] of [
+    ['cannot be read', 'ALTER TABLE idempotency RENAME TO away'],
+    ['was removed meanwhile', 'DELETE FROM idempotency'],
+  ]) {
+    test(`a key whose holder ${what} is unknown to those who ask with it, and the rest of their group is told the truth`, async () => {
+      const url = await server().database();
+      const store = await server().store({ url });
+      await store.submit(aSubmit({ key: 'k' }));
+      // At the COMMIT of a group, before anybody looks whose key was taken.
+      await statement(
+        url,
+        `CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN ${then}; RETURN NULL; END';
+         CREATE CONSTRAINT TRIGGER spoil AFTER INSERT ON job DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION spoil()`,
+      );
+      const other = aSubmit();
+      const answers = await store.submitMany([aSubmit({ key: 'k' }), other, aSubmit({ key: 'k' })]);
+      expect(answers).toMatchObject([
+        { outcome: 'unknown' },
+        { outcome: 'committed', value: { job: other.id, repeated: false } },
+        { outcome: 'unknown' },
+      ]);
+      expect((await store.counts()).jobs).toEqual({ queued: 2 });
+    });
+  }
+
   test('cut connections are told as unavailable or unknown, and the pool heals', {
     timeout: longMs,
   }, async () => {

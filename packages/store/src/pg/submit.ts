@@ -2,13 +2,19 @@
 // server with BEGIN before it and COMMIT behind it, so that a group costs one round trip. Keys come first, because waiting for
 // another server's uncommitted key while holding the log's head would deadlock: the head moves by how many keys were claimed.
 // In order, because two servers with the same keys would else wait for each other.
-import { entryFacts, freshArray, freshPast, type JobId, type JobState } from '@muster/model';
+import {
+  entryFacts,
+  freshArray,
+  freshPast,
+  type JobId,
+  type JobState,
+  OperationalError,
+} from '@muster/model';
 import type { Outcome, Submit, SubmitRefusal, Submitted } from '../contract.ts';
 import type { Database } from '../database.ts';
 import { versionOf } from '../event-log.ts';
-import { unavailable } from '../failure.ts';
 import { KnownEntries } from './entries.ts';
-import { keyHolders, repeatedInGroup } from './idempotency.ts';
+import { type Holder, keyHolders, repeatedInGroup } from './idempotency.ts';
 
 export type SubmitOutcome = Outcome<Submitted, SubmitRefusal>;
 
@@ -142,14 +148,13 @@ async function submitAll(
   const { sequence, someTaken, claimed } = await insertJobs(database, sent, entries);
   const mine = new Set(claimed);
   const taken = someTaken ? sent.filter((item) => item.key !== null && !mine.has(item.id)) : [];
-  const holders = await keyHolders(database, taken);
-  const lost = new Set(taken.filter((item) => !holders.has(item)));
+  const holders = await heldKeys(database, taken);
+  const untold = new Set(taken.filter((item) => !holders.has(item)));
 
   return items.map((item): SubmitOutcome => {
     if (!projects.has(item.spec.project)) return { outcome: 'refused', refusal: { code: 'unknown-project' } };
     const first = repeated.get(item) ?? item;
-    // Its holder was removed for its age between the two looks.
-    if (lost.has(first)) throw unavailable('an idempotency key was given up at this moment');
+    if (untold.has(first)) return { outcome: 'unknown' };
     const holder =
       holders.get(first) ?? (first === item ? null : { job: first.id, bodyHash: first.bodyHash });
     if (holder && holder.bodyHash !== item.bodyHash)
@@ -157,6 +162,19 @@ async function submitAll(
     const value = holder ? { job: holder.job, repeated: true } : { job: item.id, repeated: false };
     return { outcome: 'committed', sequence, value };
   });
+}
+
+/**
+ * The rest of the group is committed by now, and no failure of this look may say otherwise: whose holder cannot be read, or
+ * was removed for its age in between, does not know what its key stands for and may ask with it again.
+ */
+async function heldKeys(database: Database, taken: readonly Submit[]): Promise<ReadonlyMap<Submit, Holder>> {
+  try {
+    return await keyHolders(database, taken);
+  } catch (error) {
+    if (error instanceof OperationalError) return new Map();
+    throw error;
+  }
 }
 
 const nothing: Inserted = { sequence: 0, someTaken: false, claimed: null };
