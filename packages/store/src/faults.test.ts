@@ -2,11 +2,14 @@
 // each time, and the store heals by itself.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationalError } from '@muster/model';
+import pg from 'pg';
 import { expect, test } from 'vitest';
+import { CommitUnknown } from './failure.ts';
 import { aPlan, aServer, aSubmit, aUnit, joinNode, lead, placement, submitted } from './testing/builders.ts';
 import { commitProxy } from './testing/commit-proxy.ts';
 import { onEveryServer } from './testing/on-every-server.ts';
 import { held, statement } from './testing/servers.ts';
+import { commitBehind } from './transaction.ts';
 
 const longMs = 120_000;
 
@@ -87,6 +90,20 @@ onEveryServer((server) => {
       expect(answer).toMatchObject({ status: 'fulfilled', value: { outcome: 'committed' } });
     expect(second).toMatchObject({ status: 'rejected', reason: { code: 'internal' } });
     expect((await store.counts()).jobs).toEqual({ queued: 3 });
+  });
+
+  test('a refused statement is told as refused when its COMMIT rolled back, and as unknown when that was taken', async () => {
+    const client = new pg.Client({ connectionString: await server().database(), pipeline: true } as object);
+    await client.connect();
+    const refused = async (begin: string) => {
+      const begun = client.query(begin);
+      const last = client.query('SELECT 1 / 0');
+      return commitBehind(client as unknown as pg.PoolClient, Promise.all([begun, last]));
+    };
+    await expect(refused('BEGIN')).rejects.toMatchObject({ code: '22012' });
+    // As when the BEGIN itself was cancelled: what came behind it stood for itself.
+    await expect(refused('SELECT 1')).rejects.toBeInstanceOf(CommitUnknown);
+    await client.end();
   });
 
   for (const [what, then] of [

@@ -44,13 +44,14 @@ export async function commit(client: pg.PoolClient): Promise<void> {
 
 /**
  * Sends COMMIT right behind the last statement, without waiting for its answer. A statement that the server refused has
- * ended the transaction, and the COMMIT behind it rolled back; one that was not answered says nothing about the COMMIT.
+ * ended the transaction, and the COMMIT behind it rolled back; one that was not answered says nothing about the COMMIT. Where the
+ * COMMIT was taken nevertheless there was no transaction, because the BEGIN was cancelled, and what was sent stood for itself.
  */
 export async function commitBehind<T>(client: pg.PoolClient, last: Promise<T>): Promise<T> {
   const [done, committed] = await Promise.allSettled([last, commit(client)]);
   if (done.status === 'rejected') {
-    if (wasAnswered(done.reason)) throw done.reason;
-    throw new CommitUnknown('no answer to the last statement, nor to the COMMIT behind it', {
+    if (wasAnswered(done.reason) && committed.status === 'rejected') throw done.reason;
+    throw new CommitUnknown('nothing tells whether the statements before COMMIT took effect', {
       cause: done.reason,
     });
   }
