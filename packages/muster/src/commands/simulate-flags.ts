@@ -60,7 +60,7 @@ export function simulateCommand(cli: Cli): Command {
     .option('--checkpoint <duration>', 'how often runs save their work', '10m')
     .option('--report <file>', 'write a page with charts there: one HTML file, nothing else needed')
     .option('--list', 'name the policies and formats')
-    .option('--live', 'play the jobs, nodes and policy of the server; needs an admin of everything')
+    .option('--live', 'play the jobs, nodes and policy of the server; needs a token that sees every project')
     .option('--last <duration>', 'with --live: how far back', '7d')
     .option(
       '--policy-file <file>',

@@ -1,5 +1,5 @@
 // muster simulate --live: what the server was asked to do in the last days, played as things are and played with a change.
-import { type Cli, readPolicy, usage } from '@muster/cli';
+import { type Cli, CliFailure, readPolicy, usage } from '@muster/cli';
 import {
   type NodeFacts,
   type NodeId,
@@ -18,6 +18,10 @@ import type { SimulateFlags } from './simulate-flags.ts';
 
 export async function simulateLive(cli: Cli, flags: SimulateFlags): Promise<void> {
   const durations = oneDurations(flags.durations);
+  if (durations === 'learned')
+    throw usage(
+      '--durations learned is for a trace; with --live each policy says itself whether it uses learned run times (runTimes)',
+    );
   const costs = costsOf(flags);
   const last = parseDurationMs(flags.last);
   if (!last.ok) throw usage(`--last: ${last.message}`);
@@ -28,6 +32,11 @@ export async function simulateLive(cli: Cli, flags: SimulateFlags): Promise<void
     );
 
   const client = cli.client();
+  const { project } = await client.whoami();
+  if (project !== null)
+    throw new CliFailure(
+      `--live plays what everybody asked for, and this token sees only ${project} and what is below it; use one that sees every project`,
+    );
   const progress = new SimulateProgress(cli);
   const view = await client.policy.get();
   const views: NodeView[] = [];
@@ -37,7 +46,7 @@ export async function simulateLive(cli: Cli, flags: SimulateFlags): Promise<void
   const otherNodes = changedNodes(nodes, flags);
   const past = await readPast(client, cli.nowMs - last.value, cli.nowMs, (part) =>
     progress.show('reading the log', part),
-  );
+  ).finally(() => progress.clear());
   const live = liveTrace(past.jobs);
   const policy = inForce(view.policy);
   const play = (what: string, setting: LiveSetting) =>

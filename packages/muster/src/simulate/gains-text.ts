@@ -18,8 +18,8 @@ export function printGains(cli: Cli, told: ToldGains): void {
     return;
   }
   const fleet =
-    nodes.before === nodes.after ? `${nodes.before} nodes` : `${nodes.before} → ${nodes.after} nodes`;
-  cli.line(`${cli.paint('bold', `${jobs} jobs`)} since ${since ?? 'the log begins'}, ${fleet}`);
+    nodes.before === nodes.after ? count(nodes.before, 'node') : `${nodes.before} → ${nodes.after} nodes`;
+  cli.line(`${cli.paint('bold', count(jobs, 'job'))} since ${since ?? 'the log begins'}, ${fleet}`);
   cli.line(
     cli.paint(
       'dim',
@@ -33,7 +33,9 @@ export function printGains(cli: Cli, told: ToldGains): void {
     cli.line(`  ${job}  ${duration(beforeWaitS)} → ${duration(afterWaitS)}`);
   leftOut(cli, excluded);
   if (nodes.leftOut > 0)
-    cli.line(cli.paint('dim', `${count(nodes.leftOut, 'node')} that are lost or removed take no part.`));
+    cli.line(
+      cli.paint('dim', `Lost or removed, and without a part in this: ${count(nodes.leftOut, 'node')}.`),
+    );
 }
 
 function leftOut(cli: Cli, excluded: Readonly<Record<string, number>>): void {

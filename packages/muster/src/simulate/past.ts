@@ -33,6 +33,8 @@ export async function readPast(
   if (range) {
     const all = client.events.all({ after: range.after, limit: atOnce });
     for await (const { kind, body, at, sequence } of all) {
+      // A busy log grows while it is read; what comes now belongs to no past.
+      if (sequence > range.last) break;
       since ??= at;
       const told = past.take({ kind, body: body as Readonly<Record<string, unknown>> });
       if (told) keep(told);
@@ -61,7 +63,7 @@ async function rangeSince(client: MusterClient, sinceMs: number): Promise<Range 
     return { after: '0', first: oldest.sequence, last: newest.sequence };
   let [low, high] = [oldest.sequence, newest.sequence + 1];
   while (low + 1 < high) {
-    const middle = (low + high) >> 1;
+    const middle = Math.floor((low + high) / 2);
     const { items } = await client.events.list({ after: `${log}.${middle - 1}`, limit: 1 });
     if (items[0] && Date.parse(items[0].at) < sinceMs) low = middle;
     else high = middle;

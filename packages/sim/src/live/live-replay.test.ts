@@ -1,4 +1,11 @@
-import { defaultPolicy, type JobDemand, type JobFacts, type JobId, parsePolicy } from '@muster/model';
+import {
+  defaultPolicy,
+  type JobDemand,
+  type JobFacts,
+  type JobId,
+  type Policy,
+  parsePolicy,
+} from '@muster/model';
 import { expect, test } from 'vitest';
 import { nodesOf } from '../policies/muster/virtual-nodes.ts';
 import { fleetOf } from '../replay/fleet.ts';
@@ -102,4 +109,20 @@ test('another policy: a ceiling makes its project wait, and lets the other go fi
   expect(waits(live, before)).toEqual([0, 0, 8]);
   expect(waits(live, after)).toEqual([0, 9, 0]);
   expect(gainsOf(live, before, after).projects.map(({ name }) => name)).toEqual(['a', 'b']);
+});
+
+test('a policy that uses learned run times is played with them, beside one that does not', () => {
+  const short = { name: 'short', user: 'bo' };
+  const live = liveTrace([
+    ...Array.from({ length: 5 }, (_, i) => past(i, { at: i, run: 0.1, facts: short })),
+    ...Array.from({ length: 5 }, (_, i) => past(10 + i, { at: 10 + i * 20, run: 10 })),
+    past(20, { at: 200, run: 10 }),
+    past(21, { at: 201, run: 10 }),
+    past(22, { at: 202, run: 0.1, facts: short }),
+  ]);
+  const { policy } = parsePolicy({ runTimes: { use: 'learned', first: 'expected' } }) as { policy: Policy };
+  const before = liveReplay(live, { nodes: nodes(1), policy: defaultPolicy });
+  const after = liveReplay(live, { nodes: nodes(1), policy });
+  expect(waits(live, before).slice(-3)).toEqual([0, 9, 18]);
+  expect(waits(live, after).slice(-3)).toEqual([0, 9.1, 8]);
 });

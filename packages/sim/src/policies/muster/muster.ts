@@ -94,8 +94,10 @@ class MusterPlayer implements Player {
   ) {
     const { trace } = stage;
     this.#stage = stage;
-    const learns = options.durations === 'learned';
-    this.#policy = learns ? learning(options.policy ?? defaultPolicy) : (options.policy ?? defaultPolicy);
+    const policy = options.policy ?? defaultPolicy;
+    // The policies of a real system say themselves whether they use what is learned, or two of them could not be compared.
+    const learns = options.real ? policy.runTimes.use === 'learned' : options.durations === 'learned';
+    this.#policy = learns ? learning(policy) : policy;
     this.#beliefs = options.durations === 'exact' ? exact(trace) : asked(trace);
     this.#learning = learns ? new Learning(trace) : null;
     this.#real = options.real ?? null;
