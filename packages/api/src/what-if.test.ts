@@ -1,6 +1,6 @@
 import type { NodeId, WhatIfView } from '@muster/model';
 import { anInventory, aPlan, aUnit, joinNode, lead, placement } from '@muster/store/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { whatIfSchema } from './engine-view-schemas.ts';
 import { aJob, openWorld, type World } from './testing/world.ts';
 
@@ -53,6 +53,16 @@ test('a submit would start, or would be told why not, and nothing is submitted',
   expect(never.verdicts.items[0]?.afterText).toMatch(/^impossible: /);
   const listed = await world.ask('GET', '/v1/jobs', { token: admin });
   expect(listed.json<{ items: unknown[] }>().items).toEqual([]);
+});
+
+test('a submit is asked about with what would be said of its run time', async () => {
+  const asked = vi.spyOn(world.control, 'whatIf');
+  const estimate = { expectedMs: 60_000, p90Ms: 300_000 };
+  world.control.estimated = estimate;
+  await ask(member, { submit: gpuJob('a', 'small', 1) });
+  world.control.estimated = undefined;
+  expect(asked.mock.calls).toMatchObject([[{ jobs: [{ estimate }] }, expect.any(Number)]]);
+  asked.mockRestore();
 });
 
 test('nodes: drained, lost, added; and other tenants are counted, not named', async () => {

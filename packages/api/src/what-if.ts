@@ -98,7 +98,7 @@ async function questionOf(api: Api, caller: Caller, asked: Asked): Promise<Prepa
   if (asked.submit) {
     const spec = await checkedSpec(api, caller, asked.submit);
     const { name } = spec;
-    const facts = entryFacts(spec, caller.principal);
+    const facts = entryFacts(spec, caller.principal, api.control.estimate(spec, caller.principal));
     const nowMs = api.clock.nowMs();
     const jobs = Array.from({ length: asked.count }, (): JobFacts => {
       const job = freshId('job', nowMs, api.idRandom());
