@@ -90,6 +90,11 @@ onEveryServer((server) => {
       expect(answer).toMatchObject({ status: 'fulfilled', value: { outcome: 'committed' } });
     expect(second).toMatchObject({ status: 'rejected', reason: { code: 'internal' } });
     expect((await store.counts()).jobs).toEqual({ queued: 3 });
+    // In one call too the others are told what became of them.
+    const outcomes = await store.submitMany([aSubmit(), broken, aSubmit()]);
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['committed', 'unknown', 'committed']);
+    await expect(store.submitMany([broken, broken])).rejects.toMatchObject({ code: 'internal' });
+    expect((await store.counts()).jobs).toEqual({ queued: 5 });
   });
 
   test('a refused statement is told as refused when its COMMIT rolled back, and as unknown when that was taken', async () => {

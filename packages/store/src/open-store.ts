@@ -6,7 +6,7 @@ import { makePartitions } from './event-partitions.ts';
 import { groupCommit, type Settled } from './group-commit.ts';
 import { Hints } from './hints.ts';
 import { migrate } from './migrate.ts';
-import { known, lanes, looked, outcomeOf, resultOf, sessionOutcome } from './outcomes.ts';
+import { known, lanes, looked, outcomeOf, outcomesOf, resultOf, sessionOutcome } from './outcomes.ts';
 import { type AuditCheck, audit, auditSince, verifyAudit } from './pg/audit.ts';
 import { cancelRange, changeJob } from './pg/cancel.ts';
 import { checkpoint } from './pg/checkpoint.ts';
@@ -112,7 +112,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
       return outcomeOf(settled as Settled<SubmitOutcome>);
     },
     async submitMany(items) {
-      return (await submits.push(items)).map(outcomeOf);
+      return outcomesOf(await submits.push(items));
     },
     cancel: (job, by, versions) =>
       known(changeJob(database, 'cancel', job, by, versions)) as ReturnType<Store['cancel']>,

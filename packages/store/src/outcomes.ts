@@ -15,6 +15,15 @@ export function outcomeOf<T, R>(settled: Settled<Outcome<T, R>>): Outcome<T, R> 
   return settled.kind === 'unknown' ? { outcome: 'unknown' } : resultOf(settled);
 }
 
+/**
+ * Of the items of one call. What failed is an error only when all did: it would hide from the caller what was committed of the
+ * rest, so then it is told as unknown.
+ */
+export function outcomesOf<T, R>(settled: readonly Settled<Outcome<T, R>>[]): Outcome<T, R>[] {
+  if (settled.every(({ kind }) => kind === 'failed')) return settled.map(outcomeOf);
+  return settled.map((one) => (one.kind === 'failed' ? { outcome: 'unknown' } : outcomeOf(one)));
+}
+
 /** The answer to one call of a group that only the session a node has now may make. */
 export type SessionAnswer<T> = { readonly sequence: number; readonly value: T } | 'stale-session';
 

@@ -12,6 +12,7 @@ import {
   lanes,
   looked,
   outcomeOf,
+  outcomesOf,
   resultOf,
   sessionOutcome,
 } from '@muster/store/rules';
@@ -71,7 +72,7 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
       const [settled] = await submits.push([item]);
       return outcomeOf(settled!);
     },
-    submitMany: async (items) => (await submits.push(items)).map(outcomeOf),
+    submitMany: async (items) => outcomesOf(await submits.push(items)),
     cancel: (job, by, versions) =>
       known(line.write(() => changeJob(database, 'cancel', job, by, versions))) as ReturnType<
         Store['cancel']

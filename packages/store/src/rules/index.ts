@@ -6,6 +6,7 @@ export {
   lanes,
   looked,
   outcomeOf,
+  outcomesOf,
   resultOf,
   type SessionAnswer,
   sessionOutcome,
