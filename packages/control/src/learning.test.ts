@@ -85,4 +85,18 @@ describe('run times', () => {
     expect(learning.estimate(spec('train'), 'ada')).toBeDefined();
     await learning.stop();
   });
+
+  test('are learned anew from the newest when the policy uses them again', async () => {
+    const { world, learning, end, asked, use } = setUp();
+    end('train', 60_000);
+    await world.advance(10_000);
+    use('asked');
+    await world.advance(10_000);
+    const before = asked.length;
+    use('learned');
+    await world.advance(10_000);
+    expect(asked.slice(before)[0]).toBeNull();
+    expect(learning.estimate(spec('train'), 'ada')).toMatchObject({ expectedMs: 60_000 });
+    await learning.stop();
+  });
 });

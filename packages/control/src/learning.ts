@@ -26,14 +26,19 @@ const everyMs = 2000;
 const idleMs = 5000;
 
 export function startLearning({ world, store, onBug }: LearningDeps): Learning {
-  const times = new RunTimes();
+  let times = new RunTimes();
   let place: EndedPlace | null = null;
   let isUsed = false;
 
   async function step(): Promise<number> {
     const { policy } = await store.policy();
     isUsed = policy.runTimes.use === 'learned';
-    if (!isUsed) return idleMs;
+    if (!isUsed) {
+      // Used again, it begins anew with the newest: all that ended meanwhile may be millions.
+      if (place !== null) times = new RunTimes();
+      place = null;
+      return idleMs;
+    }
     const ended = await store.endedJobs(place, newestJobs);
     for (const { id, endedMs, spec, user, ranMs, estimate } of ended) {
       times.observe(traitsOf(spec, user), ranMs, estimate && { p50Ms: null, p90Ms: estimate.p90Ms });
