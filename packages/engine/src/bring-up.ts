@@ -7,7 +7,7 @@ import type { Pass } from './pass.ts';
 import type { Queue } from './queue.ts';
 import { QuotaRights, TierBook } from './rights.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
-import type { State } from './state.ts';
+import { lookForVictims, type State } from './state.ts';
 import { never } from './victims.ts';
 
 /** Lines, past use, quota and open shapes as they are at this time; called before anything is decided or explained. */
@@ -17,7 +17,7 @@ export function bringUp(state: State, nowMs: number): void {
   // Whoever found only room that is kept for another looks again when anything happened, or the order or an end moved.
   let moved = state.lookedAt !== state.sequence;
   state.lookedAt = state.sequence;
-  moved = queue.promote(state.clockMs) || moved;
+  moved = queue.promote(state.clockMs, (job) => lookForVictims(state, job)) || moved;
   state.vain.rollTo(state.clockMs);
   moved = projects.rollTo(state.clockMs) || moved;
   moved = state.ends.rollTo(state.clockMs, (slot) => state.fleets.live.moved(slot)) || moved;

@@ -58,6 +58,19 @@ describe('a job without a place', () => {
     expect(world.rebuilt().stateHash()).toBe(world.engine.stateHash());
   });
 
+  test('looks for victims when its backoff ends, also where others of its kind wait already', () => {
+    const world = new World(loadEngine, node('a', { devices: devices(1) }));
+    world.submit(job(1, oneTask(1), { tier: 'standard' }));
+    const [first] = starts(world.cycle());
+    world.requeue(first!.run, 100);
+    // Two of spot: one takes the device, and one waits, so that it is known that there is no room.
+    for (const n of [2, 3]) world.submit(job(n, oneTask(1), { tier: 'spot' }));
+    for (const { run } of starts(world.cycle())) world.running(run);
+    world.cycle();
+    world.nowMs += 60 * minute;
+    expect(preempts(world).map(victimsOf)).toEqual([[jobId(2)]]);
+  });
+
   test('stops the runs that lose the least, and gets exactly their places', () => {
     const world = fullOfSpot();
     world.checkpoint(starts(world.decide())[0]?.run ?? [...world.runs.keys()][2]!);

@@ -176,8 +176,8 @@ export class Queue {
     };
   }
 
-  /** Jobs whose backoff has ended join their lines; those that starve or press change their place. True when any did. */
-  promote(nowMs: number): boolean {
+  /** Jobs whose backoff has ended join their lines (`joined`); those that starve or press change their place. True when any did. */
+  promote(nowMs: number, joined: (job: number) => void): boolean {
     let moved = false;
     for (let p = this.delayed.first(); p >= 0; p = this.delayed.first()) {
       const job = this.delayed.at(p);
@@ -185,6 +185,7 @@ export class Queue {
       this.delayed.removeAt(p);
       moved = true;
       this.#lineUp(job, nowMs);
+      joined(job);
     }
     for (let p = this.starving.first(); p >= 0; p = this.starving.first()) {
       const job = this.starving.at(p);

@@ -225,12 +225,17 @@ function ownerOf(state: State, run: LiveRun, job: number): RunOwner {
   return { job, project: lane.project.id, tier, uses, rate, durationMs, restoreMs };
 }
 
-/** The job waits. One that may preempt and for which nobody looked in vain yet is looked at, though there is no room. */
+/** The job waits. */
 export function enqueue(state: State, job: number): void {
   const pool = state.jobs.poolOf(job);
   if (pool && standsAside(state, job, pool)) return;
+  state.queue.queue(job, state.clockMs);
+  lookForVictims(state, job);
+}
+
+/** A job came into line: one that may preempt and for which nobody looked in vain yet is looked at, though there is no room. */
+export function lookForVictims(state: State, job: number): void {
   const { queue, jobs, wanting, policy } = state;
-  queue.queue(job, state.clockMs);
   const { lane } = queue.entryOf(job);
   if ((lane.shape.blocked === null && lane.gated === null) || !mightPreempt(state, job)) return;
   // One that is cooling does not speak for others.

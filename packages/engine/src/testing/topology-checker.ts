@@ -130,27 +130,30 @@ function roomsAfter(rows: EngineRows, row: JobRow, level: string): Map<string, n
   return rooms;
 }
 
-/** Domains that the plan added to and that are now above what they have. */
+/** Domains that the plan added to and that are now above what they have. A changed policy may leave them above it before. */
 function overused(rows: EngineRows, planned: readonly TaskPlacement[]): string[] {
   const { resources } = rows.policy.topology;
   return resources.flatMap(({ name, level, capacity, perDevice, perTask }) => {
-    const used = new Map<string, number>();
-    for (const { node, devices, deviceMilli } of rows.runs.flatMap((run) => run.tasks)) {
+    const takes = ({ node, devices, deviceMilli }: TaskPlacement): number => {
       const { inventory } = rows.nodes.find((each) => each.node === node)!;
       const each = devices.map((index) => {
         const device = inventory.devices[index];
         return device ? (perDevice[device.model] ?? perDevice[device.kind] ?? 0) : 0;
       });
-      const place = placeOf(rows, node, level);
-      const amount = perTask * 1000 + each.reduce((sum, watts) => sum + watts * deviceMilli, 0);
-      used.set(place, (used.get(place) ?? 0) + amount);
+      return perTask * 1000 + each.reduce((sum, watts) => sum + watts * deviceMilli, 0);
+    };
+    const used = new Map<string, number>();
+    for (const task of rows.runs.flatMap((run) => run.tasks)) {
+      const place = placeOf(rows, task.node, level);
+      used.set(place, (used.get(place) ?? 0) + takes(task));
     }
-    return planned.flatMap(({ node }) => {
-      const place = placeOf(rows, node, level);
-      const { name: own } = rows.nodes.find((each) => each.node === node)!;
+    return planned.flatMap((task) => {
+      const place = placeOf(rows, task.node, level);
+      const { name: own } = rows.nodes.find((each) => each.node === task.node)!;
       const domain = level === 'node' ? own : place.split('/').at(-1)!;
       const limit = capacity[domain] ?? capacity.default;
-      if (domain === '' || limit === undefined || used.get(place)! <= limit * 1000) return [];
+      if (domain === '' || limit === undefined || takes(task) === 0) return [];
+      if (used.get(place)! <= limit * 1000) return [];
       return [`${place} gives ${used.get(place)! / 1000} of ${name} and has ${limit}`];
     });
   });
