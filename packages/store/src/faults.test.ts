@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationalError } from '@muster/model';
 import pg from 'pg';
 import { expect, test } from 'vitest';
+import { Database } from './database.ts';
 import { CommitUnknown } from './failure.ts';
 import { aPlan, aServer, aSubmit, aUnit, joinNode, lead, placement, submitted } from './testing/builders.ts';
 import { commitProxy } from './testing/commit-proxy.ts';
@@ -109,6 +110,18 @@ onEveryServer((server) => {
     // As when the BEGIN itself was cancelled: what came behind it stood for itself.
     await expect(refused('SELECT 1')).rejects.toBeInstanceOf(CommitUnknown);
     await client.end();
+  });
+
+  test('a database whose default isolation is stricter is written to as any other', async () => {
+    const url = await server().database();
+    await statement(
+      url,
+      `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database()); END $$`,
+    );
+    const database = new Database({ url }, { onAppended: () => {}, makePartitions: async () => {} });
+    const isolation = { name: 'isolation', text: `SELECT current_setting('transaction_isolation') AS level` };
+    expect(await database.change(isolation)).toEqual([{ level: 'read committed' }]);
+    await database.close();
   });
 
   for (const [what, then] of [

@@ -27,7 +27,7 @@ export async function begin(client: pg.PoolClient, timeoutMs: number, fenced: bo
 
 /** For a transaction that asks nothing at its beginning. */
 export function beginText(timeoutMs: number): string {
-  return `BEGIN; SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}; ${planning}`;
+  return `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}; ${planning}`;
 }
 
 export async function commit(client: pg.PoolClient): Promise<void> {
