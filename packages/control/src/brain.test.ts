@@ -2,7 +2,7 @@ import { loadEngine } from '@muster/engine';
 import { defaultPolicy, type EngineRows, jobDemand, type LogEvent, parseSpec } from '@muster/model';
 import type { Outcome, PlanCommitted } from '@muster/store';
 import { expect, test } from 'vitest';
-import { startBrain } from './brain.ts';
+import { type BrainDeps, startBrain } from './brain.ts';
 import { virtualWorld } from './testing/virtual-world.ts';
 
 type Answer = Outcome<PlanCommitted, 'stale-epoch' | 'stale-policy'>;
@@ -40,11 +40,11 @@ function submitted(sequence = 1): LogEvent {
   return { sequence, atMs: 0, body } as unknown as LogEvent;
 }
 
-async function leading(answers: { readonly epoch: number; readonly answer: Promise<Answer> }[]) {
+/** A brain on an empty system, with what a test says about its store. */
+async function brainOn(store: Omit<BrainDeps['store'], 'loadEngine' | 'nowMs'>) {
   const world = virtualWorld();
   const none = { nodes: [], runs: [], arrays: [], jobs: [], usage: [] };
   const rows = { sequence: 0, policyVersion: 1, policy: defaultPolicy, ...none };
-  const decided: number[] = [];
   const brain = await startBrain({
     world,
     load: loadEngine,
@@ -54,15 +54,23 @@ async function leading(answers: { readonly epoch: number; readonly answer: Promi
     store: {
       loadEngine: async () => rows as EngineRows,
       nowMs: async () => Math.floor(world.clock.monotonicMs()),
-      eventsSince: async (sequence) => (sequence === 0 ? [submitted()] : []),
-      onEvents: () => () => {},
-      commitPlan: (epoch) => {
-        decided.push(epoch);
-        return answers.find((one) => one.epoch === epoch)?.answer ?? Promise.resolve(taken);
-      },
+      ...store,
     },
   });
-  return { world, brain, decided };
+  return { world, brain };
+}
+
+async function leading(answers: { readonly epoch: number; readonly answer: Promise<Answer> }[]) {
+  const decided: number[] = [];
+  const started = await brainOn({
+    eventsSince: async (sequence) => (sequence === 0 ? [submitted()] : []),
+    onEvents: () => () => {},
+    commitPlan: (epoch) => {
+      decided.push(epoch);
+      return answers.find((one) => one.epoch === epoch)?.answer ?? Promise.resolve(taken);
+    },
+  });
+  return { ...started, decided };
 }
 
 test('a decision that an old epoch is refused does not end the leading with a newer one', async () => {
@@ -92,31 +100,19 @@ test('a server whose epoch is refused stops deciding with it', async () => {
 });
 
 test('of a flood that starts nothing the rest is looked at together', async () => {
-  const world = virtualWorld();
-  const none = { nodes: [], runs: [], arrays: [], jobs: [], usage: [] };
-  const rows = { sequence: 0, policyVersion: 1, policy: defaultPolicy, ...none };
   let written = 20;
   let hint: () => void = () => {};
   const looks: number[] = [];
-  const brain = await startBrain({
-    world,
-    load: loadEngine,
-    onBug: (error) => {
-      throw error;
+  const { world, brain } = await brainOn({
+    eventsSince: async (sequence) => {
+      looks.push(sequence);
+      return Array.from({ length: written - sequence }, (_, i) => submitted(sequence + i + 1));
     },
-    store: {
-      loadEngine: async () => rows as EngineRows,
-      nowMs: async () => Math.floor(world.clock.monotonicMs()),
-      eventsSince: async (sequence) => {
-        looks.push(sequence);
-        return Array.from({ length: written - sequence }, (_, i) => submitted(sequence + i + 1));
-      },
-      onEvents: (listener) => {
-        hint = listener;
-        return () => {};
-      },
-      commitPlan: async () => taken,
+    onEvents: (listener) => {
+      hint = listener;
+      return () => {};
     },
+    commitPlan: async () => taken,
   });
   brain.lead(1);
   await world.settle();

@@ -1,5 +1,5 @@
 // A background loop: runs a step, sleeps until woken or for the time the step asked, and goes on. Wakes coalesce: a wake during
-// a step means one more step, however many came. Steps take no input, so a lost wake costs time, never correctness.
+// a step or a rest means one more step, however many came. Steps take no input, so a lost wake costs time, never correctness.
 // The world failing (OperationalError) is told and tried again with backoff, and when it goes on it is the loop's trouble,
 // which /readyz shows; a bug ends the process through `onBug`.
 import { OperationalError } from '@muster/model';

@@ -1,6 +1,6 @@
 // Many small calls, few transactions. While one group of a lane is being committed, the calls that arrive meanwhile are
 // collected; when it is done they become the next group. So a lone call never waits, and a busy lane grows its groups
-// by itself: no timer, no tuning.
+// by itself, without a timer. A lane may let a large group go behind the one on its way, so that the database finds it there.
 //
 // One bad item never fails its neighbours. What a body can refuse, it refuses item by item; an item the database itself rejects
 // fails the whole transaction, and then the group is split in halves until the bad ones stand alone. A lost COMMIT
