@@ -117,11 +117,12 @@ export class Database {
 
   /**
    * A transaction that needs no answer before its end: all of it is sent at once, behind others of its kind that are on
-   * their way. `last` moves the log's head itself and answers one row, with the sequence. Throws CommitUnknown.
+   * their way, or beside them. `last` moves the log's head itself and answers one row, with the sequence. Throws CommitUnknown.
    */
   async extendLog<Row extends { readonly sequence: number }>(
     before: readonly Call[],
     last: Call,
+    where: 'behind' | 'beside' = 'behind',
   ): Promise<Row> {
     const send = (client: pg.PoolClient): Promise<Row> => {
       const reader = readerOf(client);
@@ -133,8 +134,9 @@ export class Database {
         sent.then(([[row]]) => row as Row),
       );
     };
+    const whole = (client: pg.PoolClient): Promise<Row> => inOneWrite(client, () => send(client));
     const row = await this.#again(() =>
-      this.#pipeline.run((client) => inOneWrite(client, () => send(client))),
+      where === 'behind' ? this.#pipeline.run(whole) : this.#connected(whole),
     );
     this.#appended(row.sequence);
     return row;

@@ -177,6 +177,8 @@ async function heldKeys(database: Database, taken: readonly Submit[]): Promise<R
   }
 }
 
+/** So large a group does enough before it takes the log's head that a connection of its own is worth it. */
+const besideFrom = 250;
 const nothing: Inserted = { sequence: 0, someTaken: false, claimed: null };
 
 async function insertJobs(
@@ -211,7 +213,8 @@ async function insertJobs(
     items.map((item) => item.estimate?.expectedMs ?? null),
     items.map((item) => item.estimate?.p90Ms ?? null),
   ];
-  const inserted = await database.extendLog<Inserted>(fresh.calls, { statement: insert, values });
+  const where = items.length < besideFrom ? 'behind' : 'beside';
+  const inserted = await database.extendLog<Inserted>(fresh.calls, { statement: insert, values }, where);
   entries.remember(fresh.hashes);
   return inserted;
 }
