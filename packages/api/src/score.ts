@@ -1,6 +1,7 @@
 // The choice among places as a table, for a job that was submitted or for one that was not. Asked of the second engine, so that
 // nobody waits for it; nothing is changed.
 import {
+  type EntryFacts,
   entryFacts,
   type HourlyTerms,
   type JobSpec,
@@ -20,9 +21,8 @@ import { time } from './time-text.ts';
 
 const tag = 'questions';
 
-async function scored(api: Api, spec: JobSpec, user: string, known: boolean): Promise<ScoreView> {
-  const request = { ...entryFacts(spec, user), demand: jobDemand(spec) };
-  return viewOf(await api.control.score(request, known));
+async function scored(api: Api, spec: JobSpec, facts: EntryFacts, known: boolean): Promise<ScoreView> {
+  return viewOf(await api.control.score({ ...facts, demand: jobDemand(spec) }, known));
 }
 
 function viewOf({ nowMs, rows, ...score }: Score): ScoreView {
@@ -54,10 +54,10 @@ const scoreJob = route({
   access: 'viewer',
   answers: { 200: scoreSchema },
   async handle(api, call) {
-    const { id, spec, submittedBy, state } = await visibleJob(api, call);
+    const { id, spec, submittedBy, state, estimate } = await visibleJob(api, call);
     if (state.state === 'ended')
       throw refuse('conflict', `${id} has ended; ask about its file instead, or submit it again`);
-    return { body: await scored(api, spec, submittedBy, true) };
+    return { body: await scored(api, spec, entryFacts(spec, submittedBy, estimate ?? undefined), true) };
   },
 });
 
@@ -74,7 +74,9 @@ const scoreSpec = route({
   answers: { 200: scoreSchema },
   async handle(api, { caller, body }) {
     if (body === undefined) throw refuse('bad-json', 'the body is empty; send a job spec as JSON');
-    return { body: await scored(api, await checkedSpec(api, caller, body), caller.principal, false) };
+    const spec = await checkedSpec(api, caller, body);
+    const facts = entryFacts(spec, caller.principal, api.control.estimate(spec, caller.principal));
+    return { body: await scored(api, spec, facts, false) };
   },
 });
 
