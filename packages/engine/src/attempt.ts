@@ -1,17 +1,17 @@
 // One try of placing one gang with one choice of alternatives, inside one domain of the topology. What it placed stays
 // placed, whether or not all of it fitted; fit.ts tries again or undoes it.
 import { type GroupDemand, type TopologyDemand, wholeDevice } from '@muster/model';
-import { DomainNodes } from './domain-nodes.ts';
+import { DomainNodes, holdsFirst } from './domain-nodes.ts';
 import type { Fleet } from './fleet.ts';
 import { type Placement, undoTo } from './ledger.ts';
 import type { ClassFit } from './match.ts';
 import { strandedMicro } from './mix.ts';
 import { amountRoom, compareTightness, isClosed, labelsAllowed, roomFor, scoreOn } from './node-room.ts';
-import { candidates, pack, roomiest, roomsOf } from './packing.ts';
+import { candidates, type Filling, type Into, pack, roomiest, roomsOf } from './packing.ts';
 import { Rooms } from './rooms.ts';
 import { isTied, type Option, type Shape } from './shape.ts';
 import type { SortedInts } from './sorted-ints.ts';
-import { share } from './spread.ts';
+import { spread } from './spread.ts';
 import { takeTasks } from './take-tasks.ts';
 import { findTightest, vainMax } from './tightest.ts';
 import { root } from './tree.ts';
@@ -89,16 +89,27 @@ export class Attempt {
       return this.#placeAnywhere(group, option.tiers, demand.tasks);
     const rooms = this.#roomsOf(group, demand, option, chosen);
     if (rooms === null) return 0;
-    const fill = (domain: number, tasks: number): number => this.#fill(group, rooms, domain, tasks);
+    const filling: Filling = {
+      rooms,
+      fill: (domain, tasks) => this.#fill(group, rooms, domain, tasks),
+      mayBegin: (domain) => !this.#needsPort(group) || holdsFirst(this.#fleet, rooms, domain),
+    };
     const into: Into = (domain, level, tasks) => {
       const most = this.#ground.certain ? rooms.room[domain]! : tasks;
-      return pack(this.#fleet, rooms, fill, domain, level, Math.min(tasks, most));
+      return pack(this.#fleet, filling, domain, level, Math.min(tasks, most));
     };
     if (topology === null) return into(region, packLevel, demand.tasks);
     const level = this.#fleet.tree.levelNamed(topology.level);
     if (level === -2) return 0;
-    if (topology.mode === 'spread') return this.#placeSpread(demand, into, rooms, level, region);
-    return this.#placeTogether(topology, demand.tasks, into, rooms, level, region);
+    if (topology.mode !== 'spread')
+      return this.#placeTogether(topology, demand.tasks, into, filling, level, region);
+    const counts = demand.topology === null ? this.#spreadOfAll() : new Map<number, number>();
+    return spread(this.#fleet, filling, into, level, region, demand.tasks, counts);
+  }
+
+  /** Whether the next task of the group is the gang's first one: all ranks find it by its port. */
+  #needsPort(group: number): boolean {
+    return group === 0 && this.placement.port < 0;
   }
 
   #regionOf(group: number): number {
@@ -111,14 +122,14 @@ export class Attempt {
     topology: TopologyDemand,
     tasks: number,
     into: Into,
-    rooms: Rooms,
+    { rooms, mayBegin }: Filling,
     level: number,
     region: number,
   ): number {
     const { tree } = this.#fleet;
     const widest = topology.mode === 'required' ? level : tree.level[region]!;
     for (let l = level; l >= Math.max(widest, tree.level[region]! + 1); l--) {
-      for (const domain of candidates(this.#fleet, rooms, l, region, tasks)) {
+      for (const domain of candidates(this.#fleet, rooms, l, region, tasks, mayBegin)) {
         const { to, port, portSlot } = this.placement;
         if (into(domain, level, tasks) === tasks) return tasks;
         this.#undoTo({ to, port, portSlot });
@@ -134,25 +145,6 @@ export class Attempt {
     for (let pick = mark.to; pick < this.placement.to; pick++)
       if (ledger.first[pick] === 1) this.#own?.delete(ledger.slot[pick]!);
     undoTo(this.#fleet, this.placement, mark);
-  }
-
-  #placeSpread(demand: GroupDemand, into: Into, rooms: Rooms, level: number, region: number): number {
-    const { tree } = this.#fleet;
-    const counts = demand.topology === null ? this.#spreadOfAll() : new Map<number, number>();
-    const domains: number[] = [];
-    // Inside one domain of the level, or of a narrower one, there is nothing to be even about.
-    const among = tree.level[region]! >= level ? [region] : tree.within(region, level);
-    for (const domain of among) if (rooms.room[domain]! > 0) domains.push(domain);
-    const parts = share(domains, demand.tasks, (domain) => rooms.room[domain]!, counts);
-    let placed = 0;
-    for (const [i, domain] of domains.entries()) {
-      if (parts[i] === 0) continue;
-      const done = into(domain, level, parts[i]!);
-      counts.set(domain, (counts.get(domain) ?? 0) + done);
-      placed += done;
-      if (done < parts[i]!) break;
-    }
-    return placed;
   }
 
   #spreadOfAll(): Map<number, number> {
@@ -196,7 +188,7 @@ export class Attempt {
     const nodes = new DomainNodes(fleet, this.#shape, rooms, domain);
     let left = wanted;
     while (left > 0) {
-      const needsPort = group === 0 && this.placement.port < 0;
+      const needsPort = this.#needsPort(group);
       const found = nodes.best(left, needsPort);
       if (found < 0) break;
       const slot = nodes.slots[found]!;
@@ -283,7 +275,7 @@ export class Attempt {
     let left = wanted;
     for (let i = 0; i < slots.length && left > 0; i++) {
       const slot = slots[i]!;
-      const needsPort = group === 0 && this.placement.port < 0;
+      const needsPort = this.#needsPort(group);
       const fit = fitOf[fleet.classOf[slot]!]!;
       const tasks = this.room(slot, fit, left, needsPort);
       if (tasks === 0) continue;
@@ -302,7 +294,7 @@ export class Attempt {
     let left = wanted;
     for (let t = 0; t < tiers.length && left > 0; ) {
       // Only rank 0 needs a port: cheaper nodes without one are for the others.
-      const once = t > 0 && group === 0 && this.placement.port < 0;
+      const once = t > 0 && this.#needsPort(group);
       const placed = this.#placeInTier(group, tiers[t]!, left, once);
       left -= placed;
       t = once && placed > 0 ? 0 : t + 1;
@@ -319,7 +311,7 @@ export class Attempt {
     let tasks = tasksMax;
     while (left > 0 && tasks > 0) {
       tasks = Math.min(tasks, left);
-      const needsPort = group === 0 && this.placement.port < 0;
+      const needsPort = this.#needsPort(group);
       const free = this.#isFree(tasks);
       const again = free && latest.holdsAnother(fleet, this.#shape, fits, needsPort);
       const found = again ? latest : findTightest(fleet, fits, tasks, needsPort, this);
@@ -359,6 +351,3 @@ export class Attempt {
 }
 
 const anywhere = (): boolean => true;
-
-/** Puts tasks into a domain, in few domains of the level, and says how many it placed. */
-type Into = (domain: number, level: number, tasks: number) => number;

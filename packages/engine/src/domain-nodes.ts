@@ -80,3 +80,12 @@ export class DomainNodes {
     else for (const child of tree.children[domain]!) this.#collect(child);
   }
 }
+
+/** Whether a node of the domain has room for the first task of a gang, with a free port beside it. */
+export function holdsFirst(fleet: Fleet, rooms: Rooms, domain: number): boolean {
+  if (rooms.room[domain] === 0) return false;
+  const { tree, resources } = fleet;
+  const slot = tree.slot[domain]!;
+  if (slot < 0) return tree.children[domain]!.some((child) => holdsFirst(fleet, rooms, child));
+  return fleet.hasFreePort(slot) && resources.roomAt(slot, rooms.fitOf(slot).needs, 1) > 0;
+}

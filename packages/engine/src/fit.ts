@@ -8,6 +8,7 @@
 // questions stay harmless.
 import type { NodeId } from '@muster/model';
 import { Attempt, type Ground } from './attempt.ts';
+import { holdsFirst } from './domain-nodes.ts';
 import type { Fleet } from './fleet.ts';
 import { type Placement, undo } from './ledger.ts';
 import { scoreOn } from './node-room.ts';
@@ -135,7 +136,10 @@ function* nearGrounds(
           yield { ...ground, near };
 }
 
-/** Domains of a level inside a region with room for each of the groups by itself; those with least room for the first of them first. */
+/**
+ * Domains of a level inside a region with room for each of the groups by itself, and for the gang's first task; those with least
+ * room for the first of them first.
+ */
 function holding(
   fleet: Fleet,
   shape: Shape,
@@ -147,10 +151,14 @@ function holding(
   const tasks = (group: number): number => shape.groups[group]!.demand.tasks;
   const rooms = roomsOf(fleet, shape, leader!, combination[leader!]!);
   const also = others.map((group) => ({
+    group,
     rooms: roomsOf(fleet, shape, group, combination[group]!),
     tasks: tasks(group),
   }));
-  const holds = (domain: number): boolean => also.every((other) => other.rooms.room[domain]! >= other.tasks);
+  const first = leader === 0 ? rooms : also.find(({ group }) => group === 0)?.rooms;
+  const holds = (domain: number): boolean =>
+    also.every((other) => other.rooms.room[domain]! >= other.tasks) &&
+    (first === undefined || holdsFirst(fleet, first, domain));
   return candidates(fleet, rooms, level, region, tasks(leader!), holds);
 }
 

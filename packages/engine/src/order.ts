@@ -42,6 +42,8 @@
 //         Spread: one task after the other to the domain with the fewest tasks, then least room left, then the path; so
 //         two domains differ by more than one only where the one with fewer has no room. A group's own topology stands
 //         in place of the job's spread, and inside the job's domain otherwise. Domains are filled by path.
+//         The first task of all goes only where a node with room has a free port: of several domains, and when it is spread,
+//         one that has such a node is chosen, as above, and filled first.
 // Alternatives: of those that fit now, and stay within every ceiling where they do, the choice of one alternative a group whose
 //         tasks cost least together; of equal ones the first as written, where earlier groups keep their preference longest. See shape.ts.
 // Devices and ports: devices.ts, and the lowest free port.

@@ -71,43 +71,62 @@ export function roomiest(fleet: Fleet, rooms: Rooms, level: number, region: numb
   return best;
 }
 
-/** Puts tasks into a domain and says how many it placed. */
-export type Fill = (domain: number, tasks: number) => number;
+/** How a group is put into domains. */
+export interface Filling {
+  readonly rooms: Rooms;
+  /** As many of the tasks as fit into a domain; tells how many. */
+  fill(domain: number, tasks: number): number;
+  /** Whether the next task may go there: the first one of a gang needs a free port beside it. */
+  mayBegin(domain: number): boolean;
+}
+
+/** Puts tasks into a domain, in few domains of the level, and says how many it placed. */
+export type Into = (domain: number, level: number, tasks: number) => number;
 
 /**
  * Down to a level, few domains: where one holds all that is left, the one with the least room; else the one with the most;
  * of equals the first by path.
  */
-export function pack(
-  fleet: Fleet,
-  rooms: Rooms,
-  fill: Fill,
-  domain: number,
-  level: number,
-  tasks: number,
-): number {
+export function pack(fleet: Fleet, filling: Filling, domain: number, level: number, tasks: number): number {
   const { tree } = fleet;
-  const { room } = rooms;
+  const { room } = filling.rooms;
   // Where a task's model decides what it takes of a countable resource, more may fit than is certain to.
-  if (tree.level[domain]! >= level) return fill(domain, tasks);
+  if (tree.level[domain]! >= level) return filling.fill(domain, tasks);
   const children = tree.children[domain]!.filter((child) => room[child]! > 0);
   // Children stand by path, and sorting keeps the order of equals.
   children.sort((a, b) => room[b]! - room[a]!);
-  let left = Math.min(tasks, room[domain]!);
-  const wanted = left;
-  let next = 0;
-  while (left > 0 && next < children.length) {
-    let chosen = next;
-    if (room[children[next]!]! >= left) {
-      while (chosen + 1 < children.length && room[children[chosen + 1]!]! >= left) chosen++;
-      while (chosen > next && room[children[chosen - 1]!] === room[children[chosen]!]) chosen--;
-    }
+  const wanted = Math.min(tasks, room[domain]!);
+  let left = wanted;
+  for (let next = 0; left > 0 && next < children.length; next++) {
+    const chosen = firstToBegin(filling, children, next, left);
+    if (chosen < 0) break;
+    // Whoever was passed over, because it holds more or has no port for the first task, may still hold what is left.
     const child = children[chosen]!;
+    children.copyWithin(next + 1, next, chosen);
     const part = Math.min(left, room[child]!);
-    const done = pack(fleet, rooms, fill, child, level, part);
+    const done = pack(fleet, filling, child, level, part);
     left -= done;
     if (done < part) break;
-    next = chosen + 1;
   }
   return wanted - left;
+}
+
+/** Among children from `next` on, those with most room first: the best one in which the next task may begin; -1 when there is none. */
+function firstToBegin(
+  { rooms, mayBegin }: Filling,
+  children: readonly number[],
+  next: number,
+  left: number,
+): number {
+  const { room } = rooms;
+  let enough = next;
+  while (enough < children.length && room[children[enough]!]! >= left) enough++;
+  for (let last = enough - 1; last >= next; ) {
+    let first = last;
+    while (first > next && room[children[first - 1]!] === room[children[last]!]) first--;
+    for (let i = first; i <= last; i++) if (mayBegin(children[i]!)) return i;
+    last = first - 1;
+  }
+  for (let i = enough; i < children.length; i++) if (mayBegin(children[i]!)) return i;
+  return -1;
 }

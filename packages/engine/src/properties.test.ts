@@ -1,4 +1,11 @@
-import { entryKey, type Plan, type TaskPlacement, taskCount, type Verdict } from '@muster/model';
+import {
+  entryKey,
+  type JobDemand,
+  type Plan,
+  type TaskPlacement,
+  taskCount,
+  type Verdict,
+} from '@muster/model';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { arbitraryDemand, arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
@@ -78,6 +85,35 @@ describe('for any history', { timeout }, () => {
         expect(brokenPromises(withMembers(world.rows()), plan)).toEqual([]);
       });
     });
+  });
+
+  test('what a job prefers never makes it wait for room', () => {
+    const asked = fc.record({
+      level: fc.constantFrom('rack', 'zone', 'node'),
+      mode: fc.constantFrom('preferred', 'spread'),
+    });
+    fc.assert(
+      fc.property(
+        arbitrarySteps,
+        arbitraryDemand,
+        asked,
+        fc.boolean(),
+        (steps, { groups, ...rest }, topology, ofJob) => {
+          const world = play(steps);
+          // What a task takes of a countable resource may depend on where it goes.
+          if (world.rows().policy.topology.resources.length > 0) return;
+          const plain = { ...rest, groups: [{ ...groups[0]!, topology: null }], topology: null };
+          const { engine, nowMs } = world;
+          const codes = (demand: JobDemand) =>
+            codesOf(engine.consider({ ...job(0, demand, { project: 'p' }), demand }, nowMs).verdict);
+          if (codes(plain)[0] !== 'placed') return;
+          const [only] = plain.groups;
+          const choosy = ofJob ? { ...plain, topology } : { ...plain, groups: [{ ...only!, topology }] };
+          expect(codes(choosy)).not.toContain('no-room');
+        },
+      ),
+      tried,
+    );
   });
 
   test('the fast engine places exactly what the naive one places', () => {

@@ -173,6 +173,49 @@ describe('spread', () => {
   });
 });
 
+describe('a place for the first task needs a free port', () => {
+  /** The two nodes of rack a have no port, and the tightest room. */
+  const few = ['a', 'b'].flatMap((rack) =>
+    [1, 2].map((n) =>
+      node(`${rack}${n}`, {
+        labels: { zone: 'x', rack },
+        devices: devices(rack === 'a' ? 2 : 4),
+        ports: { first: 1, count: rack === 'a' ? 0 : 9 },
+      }),
+    ),
+  );
+  const asked = (tasks: number, mode: 'spread' | 'preferred'): JobDemand =>
+    demand(gang(tasks), { topology: { level: 'rack', mode } });
+
+  test('so a spread begins where there is one, and is as even as it would have been', () => {
+    expect(placeOn(few, asked(1, 'spread'))).toEqual(['b1']);
+    expect(placeOn(few, asked(2, 'spread'))).toEqual(['b1', 'a1']);
+    expect(racksOf(placeOn(few, asked(5, 'spread')))).toEqual([...'bbbaa']);
+  });
+
+  test('so few domains begin where there is one, also where another would have held all', () => {
+    expect(placeOn(few, asked(1, 'preferred'))).toEqual(['b1']);
+    const beside = [
+      ...few.slice(0, 2),
+      node('b1', { labels: { zone: 'x', rack: 'b' }, devices: devices(2) }),
+    ];
+    expect(placeOn(beside, asked(2, 'preferred'))).toEqual(['b1', 'a1']);
+  });
+
+  test('so a required domain is found behind more of them than are tried', () => {
+    const many = Array.from({ length: 100 }, (_, n) =>
+      node(`r${n}`, {
+        labels: { rack: `r${n}` },
+        devices: devices(n === 80 ? 3 : 2),
+        ports: { first: 1, count: n === 80 ? 1 : 0 },
+      }),
+    );
+    const topology = { level: 'rack', mode: 'required' } as const;
+    expect(placeOn(many, demand(gang(1), { topology }))).toEqual(['r80']);
+    expect(placeOn(many, demand(gang(1, { topology })))).toEqual(['r80']);
+  });
+});
+
 describe('near', () => {
   test('keeps a group where the other one is', () => {
     const groups = [

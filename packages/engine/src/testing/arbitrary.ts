@@ -101,7 +101,12 @@ const arbitraryNode: fc.Arbitrary<NodeFacts> = fc
     capabilities: fc.constantFrom(['fractions' as const], ['fractions' as const], []),
     pool: fc.constantFrom('gpu', 'gpu', 'other'),
     trustMilli: fc.constantFrom(1000, 1000, 1000, 900),
-    ports: fc.constantFrom({ first: 10, count: 8 }, { first: 10, count: 2 }, { first: 11, count: 1 }),
+    ports: fc.constantFrom(
+      { first: 10, count: 8 },
+      { first: 10, count: 2 },
+      { first: 11, count: 1 },
+      { first: 11, count: 0 },
+    ),
   })
   .map(({ name, trustMilli, ...options }) => ({ ...node(name, options), trustMilli }));
 

@@ -5,6 +5,7 @@ import {
   boxRoom,
   fillNodes,
   firstOrder,
+  freePort,
   type Gang,
   type Load,
   placeOne,
@@ -270,11 +271,12 @@ function pack(gang: Gang, g: number, near: Near, domain: Domain, level: number, 
   const placed: Task[] = [];
   while (placed.length < wanted) {
     const left = wanted - placed.length;
-    const enough = children.filter(({ room }) => room >= left);
+    const able = children.filter(({ child }) => mayBegin(gang, g, near, child));
+    const enough = able.filter(({ room }) => room >= left);
     const [best] =
       enough.length > 0
         ? enough.sort((a, b) => a.room - b.room || (a.child.path < b.child.path ? -1 : 1))
-        : children
+        : able
             .filter(({ room }) => room > 0)
             .sort((a, b) => b.room - a.room || (a.child.path < b.child.path ? -1 : 1));
     if (!best) break;
@@ -287,17 +289,29 @@ function pack(gang: Gang, g: number, near: Near, domain: Domain, level: number, 
   return placed;
 }
 
-/** One task after the other to the domain with fewest, then least room, then first by path. */
+/** Whether the next task of the group may go into the domain: the gang's first one needs a node with a free port. */
+function mayBegin(gang: Gang, g: number, near: Near, domain: Domain): boolean {
+  if (g !== 0 || gang.port !== null) return true;
+  const ready = boxesIn(gang, domain).filter((box) => near(box) && freePort(box) !== null);
+  return ready.some((box) => Math.min(boxRoom(gang, g, box), resourceRoom(gang, g, box)) > 0);
+}
+
+/** One task after the other to the domain with fewest, then least room, then first by path; the first one where it may begin. */
 function spread(gang: Gang, g: number, near: Near, region: Domain, level: number, tasks: number): Task[] {
   const ofJob = gang.row.demand.groups[g]!.topology === null;
   const counts = ofJob ? gang.spread : new Map<string, number>();
   // A gang that is inside one domain of the level already is as even as can be.
   const domains = (level <= region.level ? [region] : within(gang, region, level))
-    .map((domain) => ({ domain, room: roomOf(gang, g, near, domain), part: 0 }))
+    .map((domain) => ({
+      domain,
+      room: roomOf(gang, g, near, domain),
+      begins: mayBegin(gang, g, near, domain),
+      part: 0,
+    }))
     .filter(({ room }) => room > 0);
   for (let i = 0; i < tasks; i++) {
     const [next] = domains
-      .filter(({ room, part }) => part < room)
+      .filter(({ room, part, begins }) => part < room && (i > 0 || begins))
       .sort((a, b) => {
         const [one, two] = [a, b].map((each) => (counts.get(each.domain.path) ?? 0) + each.part);
         return one! - two! || a.room - a.part - (b.room - b.part) || (a.domain.path < b.domain.path ? -1 : 1);
@@ -305,9 +319,10 @@ function spread(gang: Gang, g: number, near: Near, region: Domain, level: number
     if (!next) break;
     next.part++;
   }
+  const used = domains.filter(({ part }) => part > 0);
+  const first = used.find(({ begins }) => begins);
   const placed: Task[] = [];
-  for (const { domain, part } of domains) {
-    if (part === 0) continue;
+  for (const { domain, part } of first ? new Set([first, ...used]) : []) {
     const done = pack(gang, g, near, domain, level, part);
     counts.set(domain.path, (counts.get(domain.path) ?? 0) + done.length);
     placed.push(...done);
