@@ -3,7 +3,7 @@
 // waiting jobs stood in line that could ever start.
 import type { Ahead, AheadJob, OrderRule } from '@muster/model';
 import type { Entry } from './entry.ts';
-import { Impossible } from './impossible.ts';
+import { type Impossible, impossibleNow } from './impossible.ts';
 import type { Line } from './lines.ts';
 import { compareText } from './order.ts';
 import type { Project } from './projects.ts';
@@ -17,7 +17,7 @@ const listedMax = 5;
 export function aheadOf(state: State, job: number): Ahead | null {
   const { queue } = state;
   const own = queue.entryOf(job);
-  const impossible = new Impossible(state);
+  const impossible = impossibleNow(state);
   if (impossible.has(job)) return null;
   const jobs: AheadJob[] = [];
   const list = (other: number, because: OrderRule): boolean => {
@@ -26,15 +26,14 @@ export function aheadOf(state: State, job: number): Ahead | null {
     return jobs.length === listedMax;
   };
   const isStarved = queue.isStarved(job);
-  let count = isStarved ? queue.starved.rank(job) : queue.starved.size;
-  count -= impossible.starvedBefore(isStarved ? job : null);
+  let count = starvedAhead(state, job, impossible);
   for (let p = queue.starved.first(); jobs.length < Math.min(count, listedMax); p = queue.starved.next(p)) {
     const other = queue.starved.at(p);
     if (!impossible.has(other)) list(other, { rule: 'starved', sinceMs: state.jobs.sinceMs[other]! });
   }
   if (isStarved) return { count, jobs };
   for (const rank of queue.lines.ranks()) {
-    if (rank > own.rank) count += queue.lines.waitingAt(rank) - impossible.atRank(rank);
+    if (rank > own.rank) count += waitingAt(state, rank, impossible);
     if (rank < own.rank) break;
     const tree = new Standings(state, rank, impossible);
     if (rank === own.rank) count += tree.before(own, job);
@@ -44,6 +43,29 @@ export function aheadOf(state: State, job: number): Ahead | null {
     }
   }
   return { count, jobs };
+}
+
+/** Starved jobs, those of higher tiers, and those before it in its own project: all that is sure whatever shares come to. */
+export function countAhead(state: State, job: number, impossible: Impossible): number {
+  const { queue } = state;
+  let count = starvedAhead(state, job, impossible);
+  if (queue.isStarved(job)) return count;
+  const { line, rank } = queue.entryOf(job);
+  count += line.jobs.rank(job) - impossible.inLine(line, job);
+  for (const other of queue.lines.ranks()) if (other > rank) count += waitingAt(state, other, impossible);
+  return count;
+}
+
+function starvedAhead({ queue }: State, job: number, impossible: Impossible): number {
+  const { starved } = queue;
+  return queue.isStarved(job)
+    ? starved.rank(job) - impossible.starvedBefore(job)
+    : starved.size - impossible.starvedBefore(null);
+}
+
+/** Jobs of a tier rank in line that could start. */
+function waitingAt({ queue }: State, rank: number, impossible: Impossible): number {
+  return queue.lines.waitingAt(rank) - impossible.atRank(rank);
 }
 
 /** Of two jobs that are not starved. */

@@ -123,6 +123,21 @@ describe('who is ahead', () => {
     });
   });
 
+  test('is nobody who could never start in what is told after a plan either', () => {
+    const world = new World(loadEngine, node('a'));
+    world.setPolicy({ ...world.rows().policy, quotas: [quota('red', { ceiling: { gpu: 2000 } })] });
+    world.submit(job(1, oneTask(8), { tier: 'critical' }));
+    world.submit(job(2, oneTask(9), { tier: 'critical' }));
+    world.submit(job(3, oneTask(9), { priority: 5 }));
+    world.submit(job(4, oneTask(4), { tier: 'critical', project: 'red' }));
+    world.submit(job(5, oneTask(4)));
+    const behind = { kind: 'waits', reasons: [{ code: 'behind', ahead: 1 }] };
+    expect(world.engine.verdict(jobId(5), 1000)).toEqual(behind);
+    const told = world.cycle().verdicts.map(({ verdict }) => verdict);
+    expect(told.filter(({ kind }) => kind === 'waits')).toEqual([behind]);
+    expect(told.filter(({ kind }) => kind === 'impossible')).toHaveLength(3);
+  });
+
   test('is no project that only a job that could never start would keep within its guarantee', () => {
     const world = new World(loadEngine, node('a'));
     world.setPolicy({ ...world.rows().policy, quotas: [quota('blue', { guaranteed: { gpu: 5000 } })] });

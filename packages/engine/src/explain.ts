@@ -16,7 +16,7 @@ import {
   type Verdict,
   within,
 } from '@muster/model';
-import { aheadOf } from './ahead.ts';
+import { aheadOf, countAhead } from './ahead.ts';
 import { factsOf } from './apply.ts';
 import { bringUp } from './bring-up.ts';
 import { type HeldClaim, whyLost } from './claims.ts';
@@ -26,6 +26,7 @@ import type { Fleet } from './fleet.ts';
 import { allOver, overAt } from './gates.ts';
 import { helpfulChanges } from './helpful-changes.ts';
 import { helpfulEnds } from './helpful-ends.ts';
+import { impossibleNow } from './impossible.ts';
 import { failureCount, held, placed, queued, spent } from './jobs.ts';
 import { ceilingReason, keptReason, overReason } from './judge.ts';
 import type { Placement } from './ledger.ts';
@@ -241,7 +242,9 @@ function whyWaits(state: State, job: number, id: JobId): Verdict {
   }
   if (kept) return withStart(state, job, keptReason(kept).verdict);
   const isLate = asks.length > 0 && asks.every((ask) => overAt(project, user, ask) !== null);
-  return (isLate ? overReason(state, lane, asks) : behindReason(state, job, count)).verdict;
+  if (isLate) return overReason(state, lane, asks).verdict;
+  // Members of its own array that are before it are ahead too.
+  return behindReason(countAhead(state, job, impossibleNow(state)) + count).verdict;
 }
 
 /** A job that would preempt may wait for an end instead. */

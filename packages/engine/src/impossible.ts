@@ -3,6 +3,7 @@
 import { type Entry, type Lane, waitingOf } from './entry.ts';
 import { allOver, overAt } from './gates.ts';
 import type { Line } from './lines.ts';
+import type { Queue } from './queue.ts';
 import type { SortedInts } from './sorted-ints.ts';
 import type { State } from './state.ts';
 import { fitsNever, fitsNow } from './verdict.ts';
@@ -14,36 +15,55 @@ export function isImpossible({ fleets, projects }: State, { shape, project, user
   return allOver(projects, project, user, shape.ask).some(({ asks, ceiling }) => asks > ceiling);
 }
 
-/** All of them, to be left out where those who are in line are counted or listed. */
+/** All of them, found out now: for a question. */
+export function impossibleNow(state: State): Impossible {
+  const lanes: Lane[] = [];
+  for (const shape of state.queue.shapes.all())
+    for (const lane of [...shape.lanes, ...shape.gated]) if (isImpossible(state, lane)) lanes.push(lane);
+  return new Impossible(state.queue, lanes);
+}
+
+/** All of them once a plan has judged what did not start: they are known then, and nothing is tried. */
+export function impossibleAsJudged({ queue }: State): Impossible {
+  const lanes: Lane[] = [];
+  for (const { blocked, lanes: open, gated } of queue.shapes.all())
+    if (blocked?.verdict.kind === 'impossible') lanes.push(...open, ...gated);
+  for (const lane of queue.gatedLanes()) {
+    const { gated, shape } = lane;
+    if (gated?.reason.verdict.kind === 'impossible' && shape.blocked?.verdict.kind !== 'impossible')
+      lanes.push(lane);
+  }
+  return new Impossible(queue, lanes);
+}
+
+/** To be left out where those who are in line are counted or listed. */
 export class Impossible {
-  readonly #state: State;
+  readonly #queue: Queue;
   readonly #entries = new Set<Entry>();
   readonly #byLine = new Map<Line, Entry[]>();
 
-  constructor(state: State) {
-    this.#state = state;
-    for (const { lanes, gated } of state.queue.shapes.all())
-      for (const lane of [...lanes, ...gated])
-        if (isImpossible(state, lane)) for (const entry of state.queue.waitingIn(lane)) this.#add(entry);
+  constructor(queue: Queue, lanes: readonly Lane[]) {
+    this.#queue = queue;
+    for (const lane of lanes) for (const entry of queue.waitingIn(lane)) this.#add(entry);
   }
 
   has(job: number): boolean {
-    return this.#entries.size > 0 && this.#entries.has(this.#state.queue.entryOf(job));
+    return this.#entries.size > 0 && this.#entries.has(this.#queue.entryOf(job));
   }
 
   /** Starved ones before a job; all of them for one that is not starved. */
   starvedBefore(job: number | null): number {
-    const { queue } = this.#state;
+    const { compareStarved } = this.#queue;
     let count = 0;
-    for (const { starved } of this.#entries) if (starved) count += before(starved, job, queue.compareStarved);
+    for (const { starved } of this.#entries) if (starved) count += before(starved, job, compareStarved);
     return count;
   }
 
   /** Those of a line before a job of it; all of them for one of another line. */
   inLine(line: Line, job: number | null): number {
-    const { queue } = this.#state;
+    const { compareInLine } = this.#queue;
     let count = 0;
-    for (const { jobs } of this.#byLine.get(line) ?? []) count += before(jobs, job, queue.compareInLine);
+    for (const { jobs } of this.#byLine.get(line) ?? []) count += before(jobs, job, compareInLine);
     return count;
   }
 

@@ -36,13 +36,6 @@ export class Lines {
     this.#counts.set(rank, this.#counts.get(rank)! - 1);
   }
 
-  /** Jobs of higher tiers, and those before it in its own line. */
-  ahead({ rank, jobs }: Line, job: number): number {
-    let count = jobs.rank(job);
-    for (const [other, waiting] of this.#counts) if (other > rank) count += waiting;
-    return count;
-  }
-
   /** Lines of a tier rank in which jobs wait; in no order that a decision may rest on. */
   *at(rank: number): IterableIterator<Line> {
     for (const lines of this.#byProject.values())

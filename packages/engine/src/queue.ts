@@ -226,12 +226,6 @@ export class Queue {
     return entryKey(entry.facts, entry.lane.shape.demand);
   }
 
-  /** Waiting jobs that are starved or of higher tiers, and those before it in its own project. */
-  ahead(job: number): number {
-    if (this.jobs.line[job] === starved) return this.starved.rank(job);
-    return this.starved.size + this.lines.ahead(this.entryOf(job).line, job);
-  }
-
   /** Waiting jobs of every project and those below it. */
   waitingBelow(): ReadonlyMap<Project, number> {
     const counts = new Map<Project, number>();

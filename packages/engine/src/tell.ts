@@ -1,6 +1,8 @@
 // What each entry is told after a plan: its binding reason, when that is another than it was last told.
 import { type EntryVerdict, invariant } from '@muster/model';
+import { countAhead } from './ahead.ts';
 import { type Entry, waitingOf } from './entry.ts';
+import { type Impossible, impossibleAsJudged } from './impossible.ts';
 import { behind, type Judged, startedJobs, type Why } from './judge.ts';
 import { compareText } from './order.ts';
 import type { Pass } from './pass.ts';
@@ -20,6 +22,7 @@ export function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
   const verdicts: EntryVerdict[] = [];
   let started: ReadonlyMap<Entry, number> | null = null;
   let exhausted: ReadonlySet<number> | null = null;
+  let impossible: Impossible | null = null;
   const tellEntry = (entry: Entry, why: Why, lasting: boolean): void => {
     started ??= startsByEntry(queue, pass);
     const left = waitingOf(entry) - (started.get(entry) ?? 0);
@@ -27,7 +30,7 @@ export function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
     if (left === 0 || why === behind || !lasting) queue.fresh.add(entry);
     else queue.fresh.delete(entry);
     if (left === 0 || (why === behind && entry.told !== null)) return;
-    const reason = why === behind ? behindReason(state, firstLeft(entry, jobsThatStart())) : why;
+    const reason = why === behind ? behindReason(ahead(firstLeft(entry, jobsThatStart()))) : why;
     if (entry.told?.binding === reason.binding) return;
     entry.told = reason;
     verdicts.push({ entry: queue.keyOf(entry), verdict: reason.verdict });
@@ -35,6 +38,10 @@ export function tell(state: State, pass: Pass, judged: Judged): EntryVerdict[] {
   function jobsThatStart(): ReadonlySet<number> {
     exhausted ??= pass.members.exhausted(startedJobs(pass));
     return exhausted;
+  }
+  function ahead(job: number): number {
+    impossible ??= impossibleAsJudged(state);
+    return countAhead(state, job, impossible);
   }
   for (const lane of queue.ungated)
     if (lane.gated === null) for (const entry of queue.waitingIn(lane)) queue.fresh.add(entry);
@@ -81,7 +88,6 @@ function firstLeft({ starved, jobs }: Entry, started: ReadonlySet<number>): numb
   invariant(false, 'an entry that is told something has a job left');
 }
 
-/** `before`: members of its own array that are. */
-export function behindReason(state: State, job: number, before = 0): Reason {
-  return reasonOf({ kind: 'waits', reasons: [{ code: 'behind', ahead: state.queue.ahead(job) + before }] });
+export function behindReason(ahead: number): Reason {
+  return reasonOf({ kind: 'waits', reasons: [{ code: 'behind', ahead }] });
 }
