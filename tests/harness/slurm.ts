@@ -1,0 +1,237 @@
+// A real Slurm on loopback for one test file: munged with a key and a socket of its own, one slurmctld, four slurmd with
+// declared GPUs. Everything lies in one temporary directory and is ended by id, also when the test run is interrupted.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { endProcessesOf } from './leftovers.ts';
+import { eventually } from './processes.ts';
+import { freePort } from './system.ts';
+
+const run = promisify(execFile);
+const programs = ['munged', 'slurmctld', 'slurmd', 'sbatch', 'srun', 'mknod'];
+/** Where Debian has daemons; a user's path often leaves it out. */
+const path = `${process.env.PATH ?? ''}${delimiter}/usr/sbin${delimiter}/usr/bin`;
+
+export interface TestSlurm {
+  readonly dir: string;
+  /** What a command of Slurm needs to find this one. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Names of its nodes: two below each of two leaf switches. */
+  readonly nodes: readonly string[];
+  /** A directory that every node sees. */
+  readonly shared: string;
+  readonly controller: Daemon;
+  readonly slurmd: ReadonlyMap<string, Daemon>;
+  /** Runs a command of Slurm and gives what it printed. */
+  command(program: string, ...args: string[]): Promise<string>;
+  /** The controller answers and every node has registered. */
+  ready(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface Daemon {
+  readonly pid: number;
+  start(...moreArgs: string[]): void;
+  signal(signal: NodeJS.Signals): void;
+  end(signal: NodeJS.Signals): Promise<void>;
+}
+
+/** Why no Slurm can be started here, and what to do about it; null when one can. */
+export function slurmMissing(): string | null {
+  const lacking = programs.filter((name) => !isProgram(name));
+  if (lacking.length > 0)
+    return `not run on a real Slurm: ${lacking.join(', ')} missing; scripts/install-components gets them`;
+  return process.getuid?.() === 0 ? null : 'not run on a real Slurm: only root can start its daemons';
+}
+
+function isProgram(name: string): boolean {
+  return path.split(delimiter).some((dir) => {
+    try {
+      accessSync(join(dir, name), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+export async function startSlurm(): Promise<TestSlurm> {
+  const dir = mkdtempSync(join(tmpdir(), 'muster-slurm-'));
+  chmodSync(dir, 0o711);
+  const nodes = ['n1', 'n2', 'n3', 'n4'];
+  const env = { PATH: path, SLURM_CONF: join(dir, 'slurm.conf') };
+  await writeConfiguration(dir, nodes);
+  const daemons: StartedDaemon[] = [];
+  const daemon = (name: string, program: string, ...args: string[]): StartedDaemon => {
+    const one = new StartedDaemon(name, program, args, env, dir);
+    daemons.push(one);
+    return one;
+  };
+  const atExit = (): void => {
+    for (const one of daemons) one.signal('SIGKILL');
+    endProcessesOf(dir);
+  };
+  process.once('exit', atExit);
+  const munge = join(dir, 'munge');
+  const files = ['key', 'socket', 'pid', 'log', 'seed'].map((name) =>
+    name === 'socket' ? `--socket=${munge}/socket` : `--${name}-file=${munge}/${name}`,
+  );
+  daemon('munged', 'munged', '-F', '--num-threads=2', ...files);
+  const controller = daemon('slurmctld', 'slurmctld', '-D');
+  const slurmd = new Map(nodes.map((name) => [name, daemon(`slurmd-${name}`, 'slurmd', '-D', '-N', name)]));
+  const command = async (program: string, ...args: string[]): Promise<string> =>
+    (await run(program, args, { env })).stdout;
+  const slurm: TestSlurm = {
+    dir,
+    env,
+    nodes,
+    shared: join(dir, 'shared'),
+    controller,
+    slurmd,
+    command,
+    ready: () =>
+      eventually(`Slurm is ready (logs in ${dir})`, 60_000, async () => {
+        const states = (await command('sinfo', '--noheader', '--Node', '--format=%T')).trim().split('\n');
+        return (
+          states.length === nodes.length && states.every((state) => /^(idle|mixed|allocated)$/.test(state))
+        );
+      }).then(() => {}),
+    async stop() {
+      process.removeListener('exit', atExit);
+      for (const one of daemons.reverse()) await one.end('SIGKILL');
+      endProcessesOf(dir);
+      if (!process.env.MUSTER_KEEP) rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+  try {
+    daemons[0]?.start();
+    await eventually('munged answers', 20_000, () =>
+      run('munge', ['--no-input', `--socket=${munge}/socket`], { env }),
+    );
+    for (const one of daemons.slice(1)) one.start();
+    await slurm.ready();
+    return slurm;
+  } catch (error) {
+    await slurm.stop();
+    throw error;
+  }
+}
+
+class StartedDaemon implements Daemon {
+  readonly #name: string;
+  readonly #program: string;
+  readonly #args: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #dir: string;
+  #child: ChildProcess | null = null;
+  #over: Promise<void> = Promise.resolve();
+
+  constructor(
+    name: string,
+    program: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>>,
+    dir: string,
+  ) {
+    this.#name = name;
+    this.#program = program;
+    this.#args = args;
+    this.#env = env;
+    this.#dir = dir;
+  }
+
+  get pid(): number {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error(`${this.#name} was not started`);
+    return pid;
+  }
+
+  start(...moreArgs: string[]): void {
+    const output = openSync(join(this.#dir, `${this.#name}.out`), 'a');
+    const child = spawn(this.#program, [...this.#args, ...moreArgs], {
+      env: this.#env,
+      stdio: ['ignore', output, output],
+    });
+    this.#child = child;
+    this.#over = new Promise((resolve) => {
+      child.once('exit', () => resolve());
+      child.once('error', () => resolve());
+    });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    this.signal(signal);
+    await this.#over;
+  }
+}
+
+async function writeConfiguration(dir: string, nodes: readonly string[]): Promise<void> {
+  for (const name of ['state', 'munge', 'shared', ...nodes.map((node) => `spool-${node}`)])
+    mkdirSync(join(dir, name));
+  writeFileSync(join(dir, 'munge', 'key'), randomBytes(128), { mode: 0o400 });
+  // Devices that anybody may open: four times the null device.
+  for (const index of [0, 1, 2, 3]) await run('mknod', [join(dir, `gpu${index}`), 'c', '1', '3']);
+  const ports: number[] = [];
+  while (ports.length <= nodes.length) ports.push(await freePort());
+  const host = hostname().split('.')[0];
+  const nodeLines = nodes.map((name, i) => {
+    const where = `NodeHostname=${host} NodeAddr=127.0.0.1 Port=${ports[i + 1]}`;
+    const has = `CPUs=8 RealMemory=4000 Gres=gpu:h100:4 Feature=ib,rack${i < 2 ? 1 : 2}`;
+    return `NodeName=${name} ${where} ${has} State=UNKNOWN`;
+  });
+  const lines = [
+    'ClusterName=muster',
+    `SlurmctldHost=${host}(127.0.0.1)`,
+    `SlurmctldPort=${ports[0]}`,
+    'AuthType=auth/munge',
+    `AuthInfo=socket=${dir}/munge/socket`,
+    'CredType=cred/munge',
+    'SlurmUser=root',
+    `StateSaveLocation=${dir}/state`,
+    `SlurmdSpoolDir=${dir}/spool-%n`,
+    `SlurmctldPidFile=${dir}/slurmctld.pid`,
+    `SlurmdPidFile=${dir}/slurmd-%n.pid`,
+    `SlurmctldLogFile=${dir}/slurmctld.log`,
+    `SlurmdLogFile=${dir}/slurmd-%n.log`,
+    'ProctrackType=proctrack/pgid',
+    'TaskPlugin=task/none',
+    'JobAcctGatherType=jobacct_gather/none',
+    'AccountingStorageType=accounting_storage/none',
+    'AccountingStoreFlags=job_comment',
+    'SelectType=select/cons_tres',
+    'SelectTypeParameters=CR_Core_Memory',
+    'TopologyPlugin=topology/tree',
+    'GresTypes=gpu',
+    'MpiDefault=none',
+    'ReturnToService=2',
+    'KillWait=2',
+    // Declared hardware is believed, whatever this machine has.
+    'SlurmdParameters=config_overrides',
+    ...nodeLines,
+    `PartitionName=main Nodes=${nodes.join(',')} Default=YES MaxTime=INFINITE State=UP`,
+  ];
+  writeFileSync(join(dir, 'slurm.conf'), `${lines.join('\n')}\n`);
+  writeFileSync(
+    join(dir, 'gres.conf'),
+    `NodeName=${nodes.join(',')} Name=gpu Type=h100 File=${dir}/gpu[0-3]\n`,
+  );
+  writeFileSync(join(dir, 'cgroup.conf'), 'CgroupAutomount=no\n');
+  const leaves = ['SwitchName=leaf1 Nodes=n1,n2', 'SwitchName=leaf2 Nodes=n3,n4'];
+  writeFileSync(join(dir, 'topology.conf'), `${leaves.join('\n')}\nSwitchName=spine Switches=leaf1,leaf2\n`);
+}
