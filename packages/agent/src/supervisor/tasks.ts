@@ -18,6 +18,8 @@ import { type TaskDeps, TaskProcess } from './task-process.ts';
 type Entry =
   /** The claim is on its way to the disk; a lease may come before it. */
   | { readonly phase: 'claiming' | 'accepted'; readonly spec: TaskSpec; lease: Lease | null }
+  /** Stopped before it started, and its end is being written: a lease that comes meanwhile starts nothing. */
+  | { readonly phase: 'stopped'; readonly spec: TaskSpec; readonly end: Promise<void> }
   /** From before the process exists, so that a stop finds it, until nothing of it is left. */
   | { readonly phase: 'running'; readonly spec: TaskSpec; readonly process: TaskProcess }
   | { readonly phase: 'ended'; readonly spec: TaskSpec; readonly exit: TaskExit };
@@ -67,7 +69,7 @@ export class Tasks {
   /** Whether this process must stay: what is only accepted or ended is in the journal. */
   get busy(): boolean {
     for (const { phase } of this.#entries.values())
-      if (phase === 'claiming' || phase === 'running') return true;
+      if (phase === 'claiming' || phase === 'stopped' || phase === 'running') return true;
     return false;
   }
 
@@ -75,8 +77,8 @@ export class Tasks {
     return [...this.#entries.values()].map((entry) => {
       const { run, rank } = entry.spec;
       const exit = entry.phase === 'ended' ? entry.exit : null;
-      const waits = entry.phase === 'claiming' || entry.phase === 'accepted';
-      return { run, rank, state: exit ? 'ended' : waits ? 'accepted' : 'running', exit };
+      const state = exit ? 'ended' : entry.phase === 'running' ? 'running' : 'accepted';
+      return { run, rank, state, exit };
     });
   }
 
@@ -119,8 +121,9 @@ export class Tasks {
     const ends: Promise<void>[] = [];
     for (const [key, entry] of this.#of(run)) {
       if (entry.phase === 'running') entry.process.stop(request);
+      if (entry.phase === 'stopped') ends.push(entry.end);
       if (entry.phase === 'claiming' || entry.phase === 'accepted')
-        ends.push(this.#endUnstarted(key, request));
+        ends.push(this.#endUnstarted(key, entry.spec, request));
     }
     this.#events.poke();
     await Promise.all(ends);
@@ -199,9 +202,10 @@ export class Tasks {
     await process.start();
   }
 
-  async #endUnstarted(key: TaskKey, request: StopRequest): Promise<void> {
-    const entry = this.#entries.get(key);
-    if (entry) await this.#end(key, entry.spec, exitUnstarted(request));
+  #endUnstarted(key: TaskKey, spec: TaskSpec, request: StopRequest): Promise<void> {
+    const end = this.#end(key, spec, exitUnstarted(request));
+    this.#entries.set(key, { phase: 'stopped', spec, end });
+    return end;
   }
 
   async #end(key: TaskKey, spec: TaskSpec, exit: TaskExit): Promise<void> {
