@@ -1,8 +1,9 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
+import { until } from '../testing/until.ts';
 import { listPieces, readOutput } from './output-files.ts';
 import { OutputWriter } from './output-writer.ts';
 
@@ -68,6 +69,20 @@ describe('an output writer', () => {
     await out.close();
     expect(out.size).toBe(2 * 1024 * 1024);
     expect(drained).toBe(1);
+  });
+
+  it('goes on where it is once there is room again, even if there was none for the first byte', async () => {
+    const { dir } = writer(1);
+    const inTheWay = join(dir, '..', 'full');
+    writeFileSync(inTheWay, '');
+    const out = new OutputWriter(join(inTheWay, 'task'), 1, { onWritten: () => {}, onDrained: () => {} });
+    out.push(Buffer.from('lost'));
+    await until('the first bytes dropped', () => out.size === 4);
+    rmSync(inTheWay);
+    out.push(Buffer.from('kept'));
+    await out.close();
+    const { offset, data, size } = await readOutput(join(inTheWay, 'task'), 0, 100);
+    expect({ offset, data: data.toString(), size }).toEqual({ offset: 4, data: 'kept', size: 8 });
   });
 
   it('makes no directory before the first byte', async () => {

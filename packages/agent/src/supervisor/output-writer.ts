@@ -93,7 +93,8 @@ export class OutputWriter {
     }
     const isHead = this.size < this.#headBytes;
     const name = this.size === 0 ? 'head' : `tail.${this.size}`;
-    if (this.size === 0) await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    // Not only for the first byte: that one may have met a full disk.
+    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
     this.#file = await open(join(this.#dir, name), 'w', 0o600);
     this.#room = isHead ? this.#headBytes - this.size : this.#tailBytes;
     if (isHead) return;
