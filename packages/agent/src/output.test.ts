@@ -53,6 +53,24 @@ describe('the output of a task', () => {
     expect(await server.read(start.run, size - 7)).toMatchObject({ text: 'finish\n', end: true, size });
   });
 
+  it('that is not kept is passed over, so that a follower waits for news instead of asking for ever', async () => {
+    await world.agent();
+    const { server } = world;
+    await server.welcomed();
+    const start = startOf(shell('echo lost; while [ ! -e go ]; do sleep 0.01; done'), { outputLimitMib: 0 });
+    await server.start(start);
+    const first = await until('the line counted', async () => {
+      const read = await server.read(start.run, 0, { waitMs: 1000 });
+      return read.offset > 0 && read;
+    });
+    expect(first).toMatchObject({ offset: 5, text: '', size: 5, end: false });
+    // Nothing new: it stays where it is.
+    expect(await server.read(start.run, 5)).toMatchObject({ offset: 5, text: '', end: false });
+    writeFileSync(join(world.dir, 'scratch', `${start.run}.0`, 'go'), '');
+    await server.ended(start.run);
+    expect(await server.read(start.run, 5)).toMatchObject({ text: '', end: true });
+  });
+
   it('can be followed: a read waits for more, and goes on where the last one ended', async () => {
     const agent = await world.agent();
     const { server } = world;

@@ -167,7 +167,7 @@ export class Session {
     this.#connection.send({ type: 'bytes', read, ...answer });
   }
 
-  async #output({ run, rank, offset, max, waitMs }: Message<'read'>) {
+  async #output({ run, rank, offset: from, max, waitMs }: Message<'read'>) {
     // Both name a directory below ours.
     if (!isRunId(run) || !Number.isSafeInteger(rank) || rank < 0)
       return { ...nothing, error: 'no such task' };
@@ -175,19 +175,22 @@ export class Session {
     const dir = join(this.#deps.outputDir, key);
     const bytes = Math.min(Math.max(1, max), maxReadBytes);
     // First whether it lives, then what it wrote: what is over then has written everything.
-    let looked = await this.#deps.link.look(key, offset, 0);
-    let slice = await readOutput(dir, offset, bytes);
+    let looked = await this.#deps.link.look(key, from, 0);
+    let slice = await readOutput(dir, from, bytes);
     if (slice.data.length === 0 && looked.live && waitMs > 0) {
-      looked = await this.#deps.link.look(key, offset, waitMs);
-      slice = await readOutput(dir, offset, bytes);
+      looked = await this.#deps.link.look(key, from, waitMs);
+      slice = await readOutput(dir, from, bytes);
     }
     if (slice.size === 0 && !looked.known)
       return {
         ...nothing,
         error: `this node has no output of ${key}: it never ran here, or it is no longer kept`,
       };
-    const end = !looked.live && slice.offset + slice.data.length >= slice.size;
-    return { offset: slice.offset, data: slice.data.toString('base64'), end, size: slice.size, error: null };
+    // What a full disk or the limit kept from being written is passed over: who follows must not ask for it for ever.
+    const size = Math.max(slice.size, looked.live ? looked.size : 0);
+    const offset = looked.live && slice.data.length === 0 ? size : slice.offset;
+    const end = !looked.live && offset + slice.data.length >= size;
+    return { offset, data: slice.data.toString('base64'), end, size, error: null };
   }
 }
 
