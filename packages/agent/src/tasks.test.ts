@@ -1,5 +1,5 @@
 // What tasks may do and how they end, with the control groups this machine allows and without any.
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StopCommand } from '@muster/model';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -77,6 +77,17 @@ describe.each([{ cgroups: true }, { cgroups: false }])(
       await server.start(start);
       expect(await server.ended(start.run)).toMatchObject({ code: 2 });
       expect(await server.output(start.run)).toBe('first\n');
+    });
+
+    it('that leaves a stranger who goes on printing ends all the same', async () => {
+      const server = await connected({ cgroups });
+      const talk = 'while [ -d "$0" ]; do echo more; sleep 0.05; done';
+      const start = startOf(
+        shell(`env -i setsid sh -c '${talk}' "$MUSTER_SCRATCH" & echo first; sleep 0.1; exit 2`),
+      );
+      await server.start(start);
+      expect(await server.ended(start.run)).toMatchObject({ code: 2 });
+      expect(await server.output(start.run)).toMatch(/^first\n|^more\nfirst\n/);
     });
 
     it('that closes its output runs on and ends as it does', async () => {
@@ -178,11 +189,13 @@ describe.each([{ cgroups: true }, { cgroups: false }])(
     it('keeps in its scratch directory what it wrote; an empty one goes', async () => {
       const server = await connected({ cgroups });
       const scratch = (run: string): string => join(world.dir, 'scratch', `${run}.0`);
-      const [writer, idle] = [startOf(shell('echo x > kept')), startOf(['true'])];
+      const [writer, idle] = [startOf(shell('echo x > kept; touch -d 2001-01-01 .')), startOf(['true'])];
       for (const start of [writer, idle]) await server.start(start);
       for (const start of [writer, idle]) await server.ended(start.run);
       expect(readFileSync(join(scratch(writer.run), 'kept'), 'utf8')).toBe('x\n');
       expect(existsSync(scratch(idle.run))).toBe(false);
+      // It is kept from its end on, and not from when the task last made a file there.
+      expect(statSync(scratch(writer.run)).mtimeMs).toBeGreaterThan(Date.parse('2020-01-01'));
     });
   },
 );

@@ -3,8 +3,14 @@
 import { Socket } from 'node:net';
 import { OutputWriter } from './output-writer.ts';
 
-/** How long a pipe that a stranger holds open may delay the end of a task, after its last byte. */
-const strangerHoldsPipeMs = 250;
+/** How often a pipe that somebody still holds is looked at once the task is over. */
+const lookEveryMs = 50;
+/**
+ * Counted in looks and not in time: after a pause of this process what waits in the pipe must be read first. A stranger that is
+ * quiet for a while has nothing of the task's to say, and one that goes on talking never had.
+ */
+const quietLooks = 5;
+const looksMost = 40;
 
 export class TaskOutput {
   readonly #writer: OutputWriter;
@@ -39,18 +45,21 @@ export class TaskOutput {
 
   #ended(stream: Socket): Promise<void> {
     return new Promise((resolve) => {
+      let looks = 0;
+      let quiet = 0;
       const finish = (): void => {
-        clearTimeout(timer);
+        clearInterval(timer);
         stream.destroy();
         resolve();
       };
-      // A slow disk is no stranger: while it is what holds us up, more is still to be read.
-      const giveUp = (): void => {
-        if (stream.isPaused()) timer.refresh();
-        else finish();
-      };
-      const timer = setTimeout(giveUp, strangerHoldsPipeMs);
-      stream.on('data', () => timer.refresh());
+      const timer = setInterval(() => {
+        // A slow disk is no stranger: while it is what holds us up, more is still to be read.
+        if (stream.isPaused()) return;
+        if (++quiet >= quietLooks || ++looks >= looksMost) finish();
+      }, lookEveryMs);
+      stream.on('data', () => {
+        quiet = 0;
+      });
       stream.once('close', finish);
     });
   }
