@@ -24,6 +24,7 @@ function kept(key: string, ageMs: number, bytes = 100): void {
   ] as const) {
     mkdirSync(join(dir, key));
     writeFileSync(join(dir, key, name), Buffer.alloc(bytes));
+    utimesSync(join(dir, key, name), date, date);
     utimesSync(join(dir, key), date, date);
   }
 }
@@ -39,6 +40,14 @@ describe('what ended tasks left', () => {
     expect(['old', 'live', 'young'].map(has)).toEqual([false, true, true]);
     expect(existsSync(join(dirs().scratch, 'old'))).toBe(false);
     expect(existsSync(join(dirs().scratch, 'young'))).toBe(true);
+  });
+
+  it('stays as long after its last byte, however long ago the first one came', async () => {
+    kept('long', 30 * 24 * hour);
+    const date = new Date(now - hour);
+    utimesSync(join(dirs().output, 'long', 'head'), date, date);
+    await removeOld(dirs(), { ageMs: 7 * 24 * hour, totalMib: 1 }, nobody, now);
+    expect(has('long')).toBe(true);
   });
 
   it('goes oldest first when there is too much of it', async () => {

@@ -46,11 +46,13 @@ async function listKept(dir: string, measure: boolean): Promise<Kept[]> {
   const kept: Kept[] = [];
   for (const key of keys) {
     const path = join(dir, key);
-    const changedMs = await stat(path)
+    const madeMs = await stat(path)
       .then((found) => found.mtimeMs)
       .catch(() => null);
-    if (changedMs === null) continue;
+    if (madeMs === null) continue;
     const pieces = measure ? await listPieces(path) : [];
+    // A directory is as old as its newest name: a task may print into the same file for weeks.
+    const changedMs = Math.max(madeMs, ...pieces.map((piece) => piece.changedMs));
     kept.push({ key, changedMs, bytes: pieces.reduce((sum, { bytes }) => sum + bytes, 0) });
   }
   return kept;

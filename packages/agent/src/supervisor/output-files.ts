@@ -20,6 +20,7 @@ export interface OutputPiece {
   readonly path: string;
   readonly offset: number;
   readonly bytes: number;
+  readonly changedMs: number;
 }
 
 /** The pieces in order; none when the task has printed nothing. */
@@ -30,10 +31,8 @@ export async function listPieces(dir: string): Promise<OutputPiece[]> {
       const path = join(dir, name);
       const offset = name === 'head' ? 0 : Number(/^tail\.(\d+)$/.exec(name)?.[1] ?? Number.NaN);
       // A file may be rotated away between the listing and the look.
-      const bytes = await stat(path)
-        .then((found) => found.size)
-        .catch(() => -1);
-      return { path, offset, bytes };
+      const found = await stat(path).catch(() => null);
+      return { path, offset, bytes: found?.size ?? -1, changedMs: found?.mtimeMs ?? 0 };
     }),
   );
   return pieces

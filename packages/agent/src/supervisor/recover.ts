@@ -9,6 +9,7 @@ import type { JournalRecord } from './journal.ts';
 import type { Leftovers } from './leftovers.ts';
 import { isAlive, signalPid, startTicks } from './processes.ts';
 import { supervisorVersion, type TaskKey, type TaskSpec } from './protocol.ts';
+import { leaveScratch } from './scratch.ts';
 
 export interface RecoveredTask {
   readonly key: TaskKey;
@@ -67,6 +68,12 @@ export interface RecoveryDeps {
   readonly leftovers: Leftovers;
 }
 
+const nodeRestarted = infrastructure('node-restarted', 'the node was restarted while it had this task');
+const supervisorLost = infrastructure(
+  'supervisor-lost',
+  'the supervisor of this node died, and the task was ended because its output and exit status were lost',
+);
+
 export async function recover(records: readonly JournalRecord[], deps: RecoveryDeps): Promise<Recovered> {
   const { claims, stories, bootId } = retell(records);
   const rebooted = bootId !== null && bootId !== deps.bootId;
@@ -74,17 +81,10 @@ export async function recover(records: readonly JournalRecord[], deps: RecoveryD
     [...stories].map(async ([key, story]): Promise<RecoveredTask> => {
       const { spec } = story;
       if (story.exit) return { key, spec, exit: story.exit };
-      if (rebooted)
-        return {
-          key,
-          spec,
-          exit: infrastructure('node-restarted', 'the node was restarted while it had this task'),
-        };
-      if (!story.started) return { key, spec, exit: null };
-      await clear(key, story, deps);
-      const message =
-        'the supervisor of this node died, and the task was ended because its output and exit status were lost';
-      return { key, spec, exit: infrastructure('supervisor-lost', message) };
+      if (!story.started && !rebooted) return { key, spec, exit: null };
+      if (!rebooted) await clear(key, story, deps);
+      await leaveScratch(spec);
+      return { key, spec, exit: rebooted ? nodeRestarted : supervisorLost };
     }),
   );
   dropOldest(claims, (key) => stories.has(key));

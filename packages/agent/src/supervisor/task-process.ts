@@ -2,7 +2,6 @@
 // main process is gone, everything it left is killed and gone, the output is on disk, and only then is the end told.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fchownSync, openSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
-import { chown, mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TaskExit } from '@muster/model';
 import type { Cgroups } from './cgroups.ts';
@@ -12,6 +11,7 @@ import type { Leftovers } from './leftovers.ts';
 import type { Pipe, Pipes } from './pipes.ts';
 import { signalPid } from './processes.ts';
 import type { Lease, StopRequest, TaskKey, TaskSpec } from './protocol.ts';
+import { leaveScratch, makeScratch } from './scratch.ts';
 import type { TaskCgroup } from './task-cgroup.ts';
 import { TaskOutput } from './task-output.ts';
 import { type DueStop, leaseStop, timeLimitStop } from './time-limits.ts';
@@ -64,7 +64,7 @@ export class TaskProcess {
     let pipe: Pipe | null = null;
     try {
       // On a disk that others keep busy a directory takes milliseconds: many tasks wait for theirs at the same time.
-      const scratch = this.#makeScratch();
+      const scratch = makeScratch(this.spec);
       scratch.catch(() => {});
       pipe = await this.#deps.pipes.take();
       await scratch;
@@ -179,12 +179,6 @@ export class TaskProcess {
     if (this.pid !== 0) signalPid(-this.pid, 'SIGKILL');
   }
 
-  async #makeScratch(): Promise<void> {
-    const { scratch, user } = this.spec;
-    await mkdir(scratch, { mode: 0o700 });
-    if (user) await chown(scratch, user.uid, user.gid);
-  }
-
   #spawn(pipe: Pipe): ChildProcess {
     const { spec } = this;
     // So that `> /dev/stdout` works for the task's user: it opens the pipe anew.
@@ -269,8 +263,7 @@ export class TaskProcess {
 
   async #ended(exit: TaskExit): Promise<void> {
     this.#ending = true;
-    // Most tasks leave nothing there; what others left stays until its time is over.
-    await rmdir(this.spec.scratch).catch(() => {});
+    await leaveScratch(this.spec);
     this.#hooks.ended(exit);
   }
 }
