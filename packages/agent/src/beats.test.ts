@@ -107,6 +107,34 @@ describe('reports', () => {
     expect(sent.slice(1)).toEqual([[2, [started(0), started(1)]]]);
   });
 
+  it('of checkpoints say how long ago when they are sent, and only the newest word of a task waits', () => {
+    const saved = (step: number, rank = 0): Observation => ({
+      kind: 'checkpoint',
+      run,
+      rank,
+      agoMs: 5,
+      step,
+      path: null,
+    });
+    const sent: (readonly Observation[])[] = [];
+    let nowMs = 0;
+    const reports = new Reports(
+      () => {},
+      () => nowMs,
+    );
+    for (const item of [saved(1), saved(1, 1), saved(2)]) reports.add(item);
+    nowMs = 60_000;
+    reports.connected((_report, part) => sent.push(part));
+    vi.advanceTimersByTime(1);
+    const late = { agoMs: 60_005 };
+    expect(sent).toEqual([
+      [
+        { ...saved(1, 1), ...late },
+        { ...saved(2), ...late },
+      ],
+    ]);
+  });
+
   it('stay below the size of a message with the longest of reasons, and none is left out', () => {
     const message = '\u{1f600}'.repeat(maxReasonChars / 2);
     const ended = (rank: number): Observation => ({

@@ -1,26 +1,37 @@
 // Observations on their way to the server: kept until the report that carried them is acknowledged, and sent again on
 // the next connection until then. What happens within the same turn travels in one report.
 import type { Observation } from '@muster/model';
+import { bootClockMs } from './supervisor/clock.ts';
 
 /** With the longest of reasons they still fit into one message; a larger one would be refused, again and again. */
 const mostItems = 300;
 
 export type SendReport = (report: number, items: readonly Observation[]) => void;
 
+interface Kept {
+  readonly item: Observation;
+  readonly addedMs: number;
+}
+
 export class Reports {
-  #waiting: Observation[] = [];
-  readonly #sent = new Map<number, readonly Observation[]>();
+  #waiting: Kept[] = [];
+  readonly #sent = new Map<number, readonly Kept[]>();
   #next = 1;
   #send: SendReport | null = null;
   #scheduled = false;
   readonly #acknowledged: (items: readonly Observation[]) => void;
+  readonly #nowMs: () => number;
 
-  constructor(acknowledged: (items: readonly Observation[]) => void) {
+  constructor(acknowledged: (items: readonly Observation[]) => void, nowMs = bootClockMs) {
     this.#acknowledged = acknowledged;
+    this.#nowMs = nowMs;
   }
 
   add(item: Observation): void {
-    this.#waiting.push(item);
+    // Only the newest checkpoint counts: a day without a server must not make a day's list of them.
+    if (item.kind === 'checkpoint')
+      this.#waiting = this.#waiting.filter((kept) => !isOlderWord(kept.item, item));
+    this.#waiting.push({ item, addedMs: this.#nowMs() });
     this.#schedule();
   }
 
@@ -39,7 +50,7 @@ export class Reports {
   onReported(report: number): void {
     const items = this.#sent.get(report);
     this.#sent.delete(report);
-    if (items) this.#acknowledged(items);
+    if (items) this.#acknowledged(items.map(({ item }) => item));
   }
 
   #schedule(): void {
@@ -54,7 +65,20 @@ export class Reports {
       const items = this.#waiting.splice(0, mostItems);
       const report = this.#next++;
       this.#sent.set(report, items);
-      this.#send(report, items);
+      this.#send(
+        report,
+        items.map((kept) => this.#aged(kept)),
+      );
     }
   }
+
+  /** "So long ago" is counted from now, and the item may have waited for a connection. */
+  #aged({ item, addedMs }: Kept): Observation {
+    if (item.kind !== 'checkpoint') return item;
+    return { ...item, agoMs: item.agoMs + Math.max(0, this.#nowMs() - addedMs) };
+  }
+}
+
+function isOlderWord(before: Observation, { run, rank }: Observation): boolean {
+  return before.kind === 'checkpoint' && before.run === run && before.rank === rank;
 }
