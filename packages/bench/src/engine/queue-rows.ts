@@ -9,6 +9,8 @@ import { medianMs, medianOfManyMs } from './timing.ts';
 import { filledWorld, fullPolicy, projectName, queueJobs } from './worlds.ts';
 
 const sizes = [8, 1, 1, 2, 4] as const;
+/** They add up to what is guaranteed to each project on 1,000 nodes: there, and on any larger fleet, all have their own and in alike runs. */
+const evenSizes = [4, 1, 1, 2] as const;
 
 /** A full fleet, of which everybody has taken back what is guaranteed to them, with so many jobs waiting, all told why. */
 export function waitingWorld(nodes: number, jobs: number): FedEngine {
@@ -17,7 +19,7 @@ export function waitingWorld(nodes: number, jobs: number): FedEngine {
 
 /** A full fleet of which everybody has what is guaranteed to them, with so many jobs waiting, all told why. */
 export function sharedWorld(nodes: number, jobs: number): FedEngine {
-  return settled(filledWorld(nodes, fullPolicy(nodes), { gpus: sizes }), jobs);
+  return settled(filledWorld(nodes, fullPolicy(nodes), { gpus: evenSizes }), jobs);
 }
 
 function settled(fed: FedEngine, jobs: number): FedEngine {
