@@ -64,7 +64,7 @@ export class NodeOffers {
   readonly #stale = new Set<number>();
   readonly #staleDomains = new Set<number>();
   #counted = 0;
-  /** Nothing is looked at before the first offer is asked for. */
+  /** Nothing is looked at before an offer is asked for. */
   #isMade = false;
 
   /**
@@ -168,8 +168,12 @@ export class NodeOffers {
     return this.#region === root || tree.isIn(tree.of[slot]!, this.#region);
   }
 
-  /** Everything is looked at, or looked at again because rights have changed. */
-  renew(job: number): void {
+  /** Rights have changed: everything is looked at again before the next offer is taken. */
+  forget(): void {
+    this.#isMade = false;
+  }
+
+  #make(job: number): void {
     this.#job = job;
     this.#heap.length = 0;
     this.#stale.clear();
@@ -207,7 +211,7 @@ export class NodeOffers {
 
   /** The best offer there is, now used up; null when no node can make room for more. */
   take(job: number): Offer | null {
-    if (!this.#isMade) this.renew(job);
+    if (!this.#isMade) this.#make(job);
     this.#refresh();
     const { missing } = this;
     for (;;) {

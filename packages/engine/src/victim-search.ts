@@ -84,7 +84,7 @@ export class VictimSearch {
   find(job: number, ending: readonly number[]): Claim | null {
     this.#job = job;
     for (const offers of this.#offers.values()) {
-      if (this.#renewed) offers.renew(job);
+      if (this.#renewed) offers.forget();
       else offers.lookFor(job);
     }
     this.#renewed = false;
@@ -265,7 +265,8 @@ export class VictimSearch {
     for (const run of victims) changed = this.#takeOut(run) || changed;
     if (!changed) return;
     this.#renewed = true;
-    for (const offers of this.#offers.values()) offers.renew(this.#job);
+    // Mostly the job fits now, and nobody asks again.
+    for (const offers of this.#offers.values()) offers.forget();
   }
 
   #takeOut(run: number): boolean {
