@@ -26,8 +26,8 @@ export interface Rights {
   /** Whose the run is, and what it uses. */
   projectOf(run: number): Project;
   usesOf(run: number): Ask;
-  /** Groups of runs (run-table.ts) among which are all that the job may end. */
-  groups(job: number): ReadonlySet<RunGroup>;
+  /** Groups of runs (run-table.ts) among which are all that the job may end; only those of a project above it and below that, where one is named. */
+  groups(job: number, below?: Project): ReadonlySet<RunGroup>;
 }
 
 /** Whether a job could ever have a right to a run, by what the policy says. */
@@ -90,6 +90,7 @@ export class QuotaRights implements Rights {
   readonly #follows: boolean;
   readonly #fixed = new Map<number, (Right | null | undefined)[]>();
   readonly #reachOfTier = new Map<string, string>();
+  readonly #lower = new Map<string, readonly RunGroup[]>();
   readonly #borrowers: Borrowers;
 
   constructor(state: State, tiers: TierBook) {
@@ -107,22 +108,32 @@ export class QuotaRights implements Rights {
     return this.#tierReach(entry) + reclaims + this.#priorityReach(entry);
   }
 
-  groups(job: number): ReadonlySet<RunGroup> {
-    const { queue, table, policy } = this.#state;
+  groups(job: number, below: Project | null = null): ReadonlySet<RunGroup> {
+    const { queue, table } = this.#state;
     const { lane } = queue.entryOf(job);
     const tier = this.#tiers.of(job);
     const found = new Set<RunGroup>();
-    if (tier !== null && tier.preempts.length > 0) {
-      // There are as many groups as projects that ever ran anything, and few tiers.
-      const lower = new Set(policy.tiers.filter((other) => byTier(tier, other)).map(({ name }) => name));
-      for (const group of table.groups)
-        if (group.first >= 0 && (lower.has(group.tier) || tierNamed(policy, group.tier) === null))
-          found.add(group);
-    }
+    if (tier !== null && tier.preempts.length > 0)
+      for (const group of this.#lowerGroups(tier, below)) found.add(group);
     if (lane.project.quota?.preemptWithin === 'lower-priority')
       for (const group of table.groupsOf[lane.project.id] ?? []) found.add(group);
-    if (this.#follows) this.#addLenders(lane, found);
+    if (this.#follows) this.#addLenders(lane, below, found);
     for (const group of found) if (!this.#mayTakeOf(job, group)) found.delete(group);
+    return found;
+  }
+
+  /** Those with runs of a tier that it may stop, found out once a plan: there are as many groups as projects that ever ran anything. */
+  #lowerGroups(tier: Tier, below: Project | null): readonly RunGroup[] {
+    const key = `${below?.id ?? ''}/${tier.name}`;
+    const known = this.#lower.get(key);
+    if (known) return known;
+    const { table, policy } = this.#state;
+    const lower = new Set(policy.tiers.filter((other) => byTier(tier, other)).map(({ name }) => name));
+    const found: RunGroup[] = [];
+    for (const group of below === null ? table.groups : this.#groupsBelow(below))
+      if (group.first >= 0 && (lower.has(group.tier) || tierNamed(policy, group.tier) === null))
+        found.push(group);
+    this.#lower.set(key, found);
     return found;
   }
 
@@ -135,9 +146,9 @@ export class QuotaRights implements Rights {
   }
 
   /** Groups beside a project that stays within its guarantee with the job: all of those that borrow, others where loose. */
-  #addLenders({ project, shape }: Lane, found: Set<RunGroup>): void {
+  #addLenders({ project, shape }: Lane, below: Project | null, found: Set<RunGroup>): void {
     const { table, policy } = this.#state;
-    for (let at: Project = project; at.parent !== null; at = at.parent) {
+    for (let at: Project = project; at !== below && at.parent !== null; at = at.parent) {
       if (!staysWithinNow(at, shape.ask)) continue;
       const keys = shape.ask.keys.filter((key) => at.guaranteed(key) !== none);
       for (const group of table.groupsOf[at.parent.id] ?? []) found.add(group);
@@ -145,11 +156,14 @@ export class QuotaRights implements Rights {
         if (child === at) continue;
         const all = keys.some((key) => borrows(child, key));
         if (!all && this.#borrowers.loose(child) === 0) continue;
-        for (const below of subtree(child))
-          for (const group of table.groupsOf[below.id] ?? [])
-            if (all || !tierNamed(policy, group.tier)?.guaranteed) found.add(group);
+        for (const group of this.#groupsBelow(child))
+          if (all || !tierNamed(policy, group.tier)?.guaranteed) found.add(group);
       }
     }
+  }
+
+  *#groupsBelow(project: Project): IterableIterator<RunGroup> {
+    for (const { id } of subtree(project)) yield* this.#state.table.groupsOf[id] ?? [];
   }
 
   mayTake(job: number, run: number): Right | null {

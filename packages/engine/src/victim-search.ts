@@ -11,7 +11,7 @@ import { NodeOffers, type Offer } from './node-offers.ts';
 import { compareText } from './order.ts';
 import { roomsOf } from './packing.ts';
 import { tasksOf } from './plan-units.ts';
-import { isWithin, type Project } from './projects.ts';
+import type { Project } from './projects.ts';
 import type { Rights } from './rights.ts';
 import type { Rooms } from './rooms.ts';
 import type { RunTable } from './run-table.ts';
@@ -219,9 +219,8 @@ export class VictimSearch {
   #easing(below: Project, keys: ReadonlySet<number>): number {
     const { table } = this.#state;
     let best = -1;
-    for (const group of this.#rights.groups(this.#job))
+    for (const group of this.#rights.groups(this.#job, below))
       for (let run = group.first; run >= 0; run = table.nextOfGroup[run]!) {
-        if (!isWithin(this.#rights.projectOf(run), below)) continue;
         if (!this.#rights.usesOf(run).keys.some((key) => keys.has(key))) continue;
         if (!this.#victims.isVictim(run, this.#job, this.#own)) continue;
         if (best < 0 || this.#victims.compare(run, best) < 0) best = run;
