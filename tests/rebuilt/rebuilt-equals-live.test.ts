@@ -95,7 +95,8 @@ class History {
     const quota = { ...plainQuota('a'), guaranteed: { gpu: amount }, userCeiling: { gpu: 6000 } };
     const below = { ...plainQuota('a/b'), ceiling: { cpu: { percentMilli: 20_000 } }, weightMilli: 2000 };
     const quotas = this.random() < 0.7 ? [quota, below] : [];
-    const runTimes = { use: 'learned', first: this.random() < 0.5 ? 'shares' : 'expected' } as const;
+    const first = this.random() < 0.5 ? 'shares' : 'expected';
+    const runTimes = { use: 'learned', first, stop: this.random() < 0.5 ? 'longer' : 'nobody' } as const;
     const policy = { ...defaultPolicy, tiers, quotas, share: { halfLifeMs }, runTimes };
     await this.store.setPolicy(policy, version, 'ada');
   }

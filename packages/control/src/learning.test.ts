@@ -16,7 +16,7 @@ const spec = (name: string) =>
 /** Ended jobs as the store tells them; how it finds them is tested in the store's suite. */
 function setUp() {
   const world = virtualWorld();
-  let runTimes: Policy['runTimes'] = { use: 'learned', first: 'shares' };
+  let runTimes: Policy['runTimes'] = { use: 'learned', first: 'shares', stop: 'nobody' };
   const ended: EndedJob[] = [];
   const asked: (EndedPlace | null)[] = [];
   const learning = startLearning({

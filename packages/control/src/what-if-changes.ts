@@ -88,6 +88,7 @@ async function lose({ engine, store, nowMs }: ChangeDeps, ids: readonly NodeId[]
         failedMs: nowMs,
         avoid: then.avoid,
         preempted: state.preempted,
+        savedMs: state.savedMs,
       });
   }
   const reason = { code: who, message: 'lost in a what-if' };

@@ -3,6 +3,7 @@
 // waiting jobs stood in line that could ever start.
 import type { Ahead, AheadJob, OrderRule } from '@muster/model';
 import type { Entry } from './entry.ts';
+import { lengthMs } from './expected-run.ts';
 import { type Impossible, impossibleNow } from './impossible.ts';
 import type { Line } from './lines.ts';
 import { compareText } from './order.ts';
@@ -75,11 +76,13 @@ function ruleOf(state: State, tree: Standings, other: number, job: number): Orde
   const yours = queue.entryOf(job);
   if (theirs.rank !== yours.rank) return { rule: 'tier', theirs: theirs.facts.tier, yours: yours.facts.tier };
   const sides = tree.apart(theirs.lane.project, yours.lane.project);
-  if (!sides) return lineRule(state, other, theirs, yours);
+  if (!sides) return lineRule(state, other, job);
   const [side, mine] = sides;
   if (!queue.expectedFirst || side.within !== mine.within) return sideRule(side, mine);
   if (queue.compareExpected(other, job) > 0) return { rule: 'own-project' };
-  return theirs.behindMs < yours.behindMs ? expectedRule(theirs, yours) : submittedRule(state, other);
+  return behindMs(state, other) < behindMs(state, job)
+    ? expectedRule(state, other, job)
+    : submittedRule(state, other);
 }
 
 function sideRule(side: Side, mine: Side): OrderRule {
@@ -89,20 +92,29 @@ function sideRule(side: Side, mine: Side): OrderRule {
   return { rule: 'share', theirs, theirShare: side.share, yours, yourShare: mine.share };
 }
 
-function lineRule(state: State, other: number, theirs: Entry, yours: Entry): OrderRule {
+function lineRule(state: State, other: number, job: number): OrderRule {
+  const [theirs, yours] = [state.queue.entryOf(other), state.queue.entryOf(job)];
   if (theirs.urgent && (!yours.urgent || theirs.latestStartMs !== yours.latestStartMs))
     return { rule: 'deadline', latestStartMs: theirs.latestStartMs };
   const [one, two] = [theirs.facts.priority, yours.facts.priority];
   // Of the two that make up what a job is ahead or behind by, the one that does more of it is told.
-  const shorterMs = yours.behindMs - theirs.behindMs;
+  const shorterMs = behindMs(state, job) - behindMs(state, other);
   if (one > two && (one - two) * state.policy.ageing.pointMs >= shorterMs)
     return { rule: 'priority', theirs: one, yours: two };
-  return shorterMs > 0 ? expectedRule(theirs, yours) : submittedRule(state, other);
+  return shorterMs > 0 ? expectedRule(state, other, job) : submittedRule(state, other);
 }
 
-function expectedRule(theirs: Entry, yours: Entry): OrderRule {
-  const ms = ({ facts }: Entry): number | null => facts.estimate?.expectedMs ?? null;
-  return { rule: 'expected', theirMs: ms(theirs), yourMs: ms(yours) };
+function expectedRule({ queue, jobs }: State, other: number, job: number): OrderRule {
+  const ms = (of: number): number | null => {
+    const { estimate } = queue.entryOf(of).facts;
+    return estimate ? lengthMs(estimate, jobs.savedMs(of)) : null;
+  };
+  return { rule: 'expected', theirMs: ms(other), yourMs: ms(job) };
+}
+
+/** What the job stands back by, with what it has done already. */
+function behindMs({ queue, jobs }: State, job: number): number {
+  return queue.entryOf(job).behindMs + jobs.turnMs[job]! - jobs.submittedMs[job]!;
 }
 
 function submittedRule({ jobs }: State, other: number): OrderRule {

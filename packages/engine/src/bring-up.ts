@@ -33,6 +33,7 @@ export function bringUp(state: State, nowMs: number): void {
     // The same ceiling may still be in the way, and for another reason: what waited for use to go down can be impossible now.
     for (const lane of queue.gatedLanes()) queue.letOut(lane);
   } else for (const project of eased) for (const lane of queue.gatedAt(project)) look(queue, lane);
+  if (spokeForOthers(state)) state.againMs = 0;
   if (state.claiming || state.againMs <= state.clockMs) {
     for (const id of state.wanting) {
       const entry = queue.entries[id];
@@ -55,6 +56,16 @@ export function bringUp(state: State, nowMs: number): void {
   queue.mix.moved = false;
   eased.clear();
   freed.clear();
+}
+
+/**
+ * Who found nobody to stop spoke for all that are expected to be longer, and nobody knows when those might find somebody. Once it
+ * is gone they look for themselves.
+ */
+function spokeForOthers({ queue, wanting, policy }: State): boolean {
+  const spoke = policy.runTimes.stop === 'longer' && [...queue.emptied].some((id) => wanting.has(id));
+  queue.emptied.clear();
+  return spoke;
 }
 
 /** Only a decision has looked; a question leaves it to the next one, whatever it opened for its answer. */

@@ -31,6 +31,8 @@ export interface Entry extends Standing {
   readonly jobs: SortedInts;
   /** Starved ones, longest waiting first; made when there is one. */
   starved: SortedInts | null;
+  /** Of all these, those whose runs have saved some of their work. */
+  readonly saved: Set<number>;
   /** Jobs of this entry in any state. */
   uses: number;
   /** The reason last returned by `decide`; what was told is a cache, not state. */

@@ -37,6 +37,8 @@ export class JobTable {
   submitted = new Float64Array(0);
   notBeforeMs = new Float64Array(0);
   submittedMs = new Float64Array(0);
+  /** Of jobs in line: when they were submitted, and later by what their runs did beyond what was expected (expected-run.ts). */
+  turnMs = new Float64Array(0);
   /** When the present wait began. */
   sinceMs = new Float64Array(0);
   /** Of members of arrays: the array's slot (-1 elsewhere) and the index in it. An array's own slot is its own. */
@@ -48,6 +50,7 @@ export class JobTable {
   readonly #heldBy = new Map<number, string>();
   readonly #failedMs = new Map<number, number>();
   readonly #preempted = new Map<number, readonly Preemption[]>();
+  readonly #savedMs = new Map<number, number>();
   #vacant: number[] = [];
 
   copy(): JobTable {
@@ -62,6 +65,7 @@ export class JobTable {
     other.submitted = this.submitted.slice();
     other.notBeforeMs = this.notBeforeMs.slice();
     other.submittedMs = this.submittedMs.slice();
+    other.turnMs = this.turnMs.slice();
     other.sinceMs = this.sinceMs.slice();
     other.array = this.array.slice();
     other.index = this.index.slice();
@@ -71,6 +75,7 @@ export class JobTable {
     for (const [slot, by] of this.#heldBy) other.#heldBy.set(slot, by);
     for (const [slot, atMs] of this.#failedMs) other.#failedMs.set(slot, atMs);
     for (const [slot, past] of this.#preempted) other.#preempted.set(slot, past);
+    for (const [slot, ms] of this.#savedMs) other.#savedMs.set(slot, ms);
     other.#vacant = this.#vacant.slice();
     return other;
   }
@@ -89,6 +94,7 @@ export class JobTable {
     this.ids[slot] = id;
     this.submitted[slot] = submitted;
     this.submittedMs[slot] = submittedMs;
+    this.turnMs[slot] = submittedMs;
     this.sinceMs[slot] = submittedMs;
     this.line[slot] = 0;
     this.notBeforeMs[slot] = 0;
@@ -161,18 +167,25 @@ export class JobTable {
     return this.#preempted.get(slot) ?? never;
   }
 
-  past(slot: number): JobPast {
-    const [failures, failedMs] = [this.failures(slot), this.failedMs(slot)];
-    return { failures, failedMs, avoid: this.avoid(slot), preempted: this.preempted(slot) };
+  /** Work that its runs had saved when they ended. */
+  savedMs(slot: number): number {
+    return this.#savedMs.size === 0 ? 0 : (this.#savedMs.get(slot) ?? 0);
   }
 
-  setPast(slot: number, { failures, failedMs, avoid, preempted }: JobPast): void {
+  past(slot: number): JobPast {
+    const [failures, failedMs, savedMs] = [this.failures(slot), this.failedMs(slot), this.savedMs(slot)];
+    return { failures, failedMs, avoid: this.avoid(slot), preempted: this.preempted(slot), savedMs };
+  }
+
+  setPast(slot: number, { failures, failedMs, avoid, preempted, savedMs }: JobPast): void {
     this.setFailures(slot, failures);
     this.setAvoid(slot, avoid);
     if (failedMs === null) this.#failedMs.delete(slot);
     else this.#failedMs.set(slot, failedMs);
     if (preempted.length === 0) this.#preempted.delete(slot);
     else this.#preempted.set(slot, preempted);
+    if (savedMs === 0) this.#savedMs.delete(slot);
+    else this.#savedMs.set(slot, savedMs);
   }
 
   heldBy(slot: number): string | null {
@@ -193,6 +206,7 @@ export class JobTable {
     this.submitted = grown(this.submitted, size);
     this.notBeforeMs = grown(this.notBeforeMs, size);
     this.submittedMs = grown(this.submittedMs, size);
+    this.turnMs = grown(this.turnMs, size);
     this.sinceMs = grown(this.sinceMs, size);
     this.array = grown(this.array, size);
     this.index = grown(this.index, size);

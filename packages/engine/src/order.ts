@@ -67,6 +67,11 @@ export function compareSubmitted(jobs: JobTable, a: number, b: number): number {
   return jobs.submittedMs[a]! - jobs.submittedMs[b]! || compareSequence(jobs, a, b);
 }
 
+/** First come, first served in line, where a job that did more than was expected of it came later. */
+export function compareTurns(jobs: JobTable, a: number, b: number): number {
+  return jobs.turnMs[a]! - jobs.turnMs[b]! || compareSequence(jobs, a, b);
+}
+
 /** Among starved jobs. */
 export function compareWaiting(jobs: JobTable, a: number, b: number): number {
   return jobs.sinceMs[a]! - jobs.sinceMs[b]! || compareSequence(jobs, a, b);
@@ -88,14 +93,12 @@ export function compareExpected(
   b: number,
   otherMs: number,
 ): number {
-  return jobs.submittedMs[a]! + behindMs - (jobs.submittedMs[b]! + otherMs) || compareSequence(jobs, a, b);
+  return jobs.turnMs[a]! + behindMs - (jobs.turnMs[b]! + otherMs) || compareSequence(jobs, a, b);
 }
 
 /** Inside a project and a tier rank. */
 export function compareStanding(jobs: JobTable, a: number, of: Standing, b: number, other: Standing): number {
   if (of.urgent !== other.urgent) return of.urgent ? -1 : 1;
   if (of.urgent && of.latestStartMs !== other.latestStartMs) return of.latestStartMs - other.latestStartMs;
-  return (
-    jobs.submittedMs[a]! - of.aheadMs - (jobs.submittedMs[b]! - other.aheadMs) || compareSequence(jobs, a, b)
-  );
+  return jobs.turnMs[a]! - of.aheadMs - (jobs.turnMs[b]! - other.aheadMs) || compareSequence(jobs, a, b);
 }

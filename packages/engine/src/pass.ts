@@ -170,7 +170,7 @@ function lineUp(state: State, pass: Pass, turns: Turns, all: boolean): number {
 function unfit(pass: Pass, shape: Shape): ReadonlySet<Lane> {
   pass.failed.add(shape);
   pass.unfit.add(shape);
-  for (const lane of shape.lanes) wants(pass, lane);
+  for (const lane of pass.preemptions.eagerLanes(shape.lanes)) wants(pass, lane);
   return pass.wants.get(shape) ?? nobody;
 }
 
@@ -212,7 +212,7 @@ function isBlocked({ open }: Queue, shape: Shape): boolean {
 }
 
 /** What becomes of a job that looks for victims: it has a place, it steps aside for the next, or its whole lane is out of line. */
-export type Found = 'has' | 'aside' | 'out';
+export type Found = 'has' | 'aside' | 'out' | 'for-longer';
 
 /** What follows: the entry's next job has its turn, the lane's next entry, or nobody of the lane. */
 type Outcome = 'next' | 'entry' | 'lane';
@@ -235,7 +235,7 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
   if (overAt(project, user, shape.ask) !== null) {
     const mayPreempt = !waits && hasVictims(pass, head);
     const found = mayPreempt ? preempt(state, pass, head) : 'out';
-    if (found !== 'out') return 'next';
+    if (found === 'has' || found === 'aside') return 'next';
     if (mayPreempt || (!waits && !pass.failed.has(shape))) pass.over.set(lane, [shape.ask]);
     return 'lane';
   }
@@ -254,7 +254,8 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
   if (found === 'has') return 'next';
   // It waits for room.
   const planned = reservations.open && plan(pass, head.job);
-  return found === 'aside' || (planned && reservations.open) ? 'next' : 'lane';
+  if (found === 'aside' || (planned && reservations.open)) return 'next';
+  return found === 'for-longer' ? 'entry' : 'lane';
 }
 
 function isUntouched({ placed, preemptions }: Pass): boolean {

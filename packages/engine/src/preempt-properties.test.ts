@@ -4,6 +4,7 @@ import {
   type IndexRanges,
   type PreemptUnit,
   parseMemberId,
+  type Right,
   type RunId,
   submittedJob,
 } from '@muster/model';
@@ -15,6 +16,7 @@ import { arbitraryCrowdedSteps } from './testing/arbitrary-crowded.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { starts } from './testing/plan-text.ts';
 import { play } from './testing/play.ts';
+import { bare, referenceUnits } from './testing/reference.ts';
 import { withMembers } from './testing/reference-arrays.ts';
 import { World } from './testing/world.ts';
 
@@ -109,6 +111,27 @@ test.each([
       expect(recent.length).toBeLessThan(tier?.preemptionsMax ?? Number.POSITIVE_INFINITY);
     }
   });
+});
+
+test('in crowds the fast engine stops whom the naive one stops, by every right', { timeout }, () => {
+  const rights = new Set<Right>();
+  fc.assert(
+    fc.property(arbitraryCrowdedSteps, (steps) => {
+      const world = new World(loadEngine);
+      for (const step of steps) {
+        if (step.do === 'cycle') {
+          // Not of a fork: that would not remember what it looked for in vain.
+          const { units } = world.engine.decide(world.nowMs);
+          expect(units.map(bare)).toEqual(referenceUnits(world.rows(), world.nowMs).map(bare));
+          for (const unit of units)
+            if (unit.kind === 'preempt') for (const { right } of unit.claim.victims) rights.add(right);
+        }
+        take(world, step);
+      }
+    }),
+    tried,
+  );
+  expect([...rights].sort()).toEqual(['priority', 'reclaim', 'shorter', 'tier']);
 });
 
 test('a run is stopped for one job only, and what is claimed is claimed once', { timeout }, () => {

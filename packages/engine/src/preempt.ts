@@ -41,9 +41,12 @@ export class Preemptions {
   readonly #members: Members;
   readonly #remembers: boolean;
   /** Made when somebody looks for victims: most walks have nobody who does. */
-  #known: { readonly rights: QuotaRights; readonly victims: Victims } | null = null;
+  #known: { readonly tiers: TierBook; readonly rights: QuotaRights; readonly victims: Victims } | null = null;
   readonly #searches = new Map<string, VictimSearch>();
   #ending: readonly number[] | null = null;
+  /** By demand and reach: who stops runs from this length on, or from a greater one, finds none any more in this plan. */
+  readonly #vainFromMs = new Map<string, number>();
+  readonly #stopsLonger: boolean;
   /** How often something was taken in this plan. */
   #taken = 0;
   #againMs = never;
@@ -55,6 +58,7 @@ export class Preemptions {
     this.#nowMs = nowMs;
     this.#allowed = state.table.size > 0;
     this.#exempt = exempt;
+    this.#stopsLonger = state.policy.runTimes.stop === 'longer';
     this.#remembers = remembers;
   }
 
@@ -70,14 +74,15 @@ export class Preemptions {
     if (this.#known === null) {
       const tiers = new TierBook(this.#state);
       const rights = new QuotaRights(this.#state, tiers);
-      this.#known = { rights, victims: new Victims(this.#state, tiers, rights, this.#nowMs) };
+      this.#known = { tiers, rights, victims: new Victims(this.#state, tiers, rights, this.#nowMs) };
     }
     return this.#known;
   }
 
   /** When a job that found no victims might find some though nothing else changes. */
   get againMs(): number {
-    return Math.min(this.#againMs, this.#known?.victims.againMs ?? never);
+    const { victims, rights } = this.#known ?? {};
+    return Math.min(this.#againMs, victims?.againMs ?? never, rights?.longer.dueMs ?? never);
   }
 
   /** Whether there are victims for a waiting job of the lane as things stand; asked before anything is taken. */
@@ -88,11 +93,29 @@ export class Preemptions {
     if (over === 'shut') return false;
     const reclaims = this.#rights.reclaimReach(lane);
     let any = false;
-    for (const entry of queue.waitingIn(lane)) {
+    for (const entry of this.#eagerFirst(queue.waitingIn(lane))) {
       any ||= this.#hasVictims(entry, over, reclaims);
       if (!wanting.has(entry.id)) this.wanting.add(entry.id);
     }
     return any;
+  }
+
+  /** Who may stop most comes first, because what it does not find the others need not look for. */
+  #eagerFirst(entries: readonly Entry[]): readonly Entry[] {
+    if (!this.#stopsLonger || entries.length === 1) return entries;
+    return entries.toSorted((a, b) => this.#rights.fromMs(a) - this.#rights.fromMs(b));
+  }
+
+  eagerLanes(lanes: ReadonlySet<Lane>): Iterable<Lane> {
+    if (!this.#stopsLonger || lanes.size === 1 || !this.#allowed) return lanes;
+    const { queue } = this.#state;
+    const least = new Map(
+      [...lanes].map((lane) => [
+        lane,
+        Math.min(...queue.waitingIn(lane).map((entry) => this.#rights.fromMs(entry))),
+      ]),
+    );
+    return [...lanes].sort((a, b) => least.get(a)! - least.get(b)!);
   }
 
   /** For any job of the entry that is not cooling and was never preempted. */
@@ -101,22 +124,31 @@ export class Preemptions {
     if (reach === '') return false;
     const { lane } = entry;
     const key = keyOf(lane, gate, reach);
-    const search = this.#searchFor(lane, gate, key);
+    const fromMs = this.#rights.fromMs(entry);
+    const vainMs = this.#vainFromMs.get(key);
+    if (vainMs !== undefined && fromMs >= vainMs) return false;
+    const search = this.#searchFor(lane, gate, key, fromMs);
     search.hasVictims ??= this.#finds(search, entry, gate === 'open' && isLasting(reach) ? key : null);
     if (search.nearEnd) this.patient.add(entry.id);
+    else if (!search.hasVictims && search.isSteady) this.#vainFromMs.set(key, fromMs);
     return search.hasVictims;
   }
 
   /** `lasting` is the key under which the search is remembered when it is in vain; null where it is not. */
   #finds(search: VictimSearch, entry: Entry, lasting: string | null): boolean {
     const { fleets, vain } = this.#state;
-    const job = (entry.jobs.size > 0 ? entry.jobs : entry.starved!).at(0);
+    const job = this.#state.queue.leastSaved(entry);
     const offers = (slot: number): boolean => search.offersAt(job, slot);
-    if (lasting !== null && vain.holds(lasting, fleets.live, offers, this.#remembers)) return false;
+    const fromMs = this.#rights.fromMs(entry);
+    this.#rights.longer.askFor(job);
+    if (lasting !== null && vain.holds(lasting, fromMs, fleets.live, offers, this.#remembers)) {
+      this.#againMs = Math.min(this.#againMs, vain.untilMs);
+      return false;
+    }
     const found = search.find(job, this.#endsNear());
     search.first = found && { job, claim: found };
     if (lasting !== null && this.#remembers && search.candidates)
-      vain.add(lasting, fleets.live, search.candidates);
+      vain.add(lasting, fromMs, fleets.live, search.candidates);
     return found !== null && found.victims.length > 0;
   }
 
@@ -134,27 +166,42 @@ export class Preemptions {
     const { project, user } = entry.lane;
     const reach = this.#rights.reach(entry);
     if (reach === '') return 'out';
-    // A job that was preempted itself has others that are not its victims, so it searches by itself.
-    const own = jobs.preempted(job).length > 0;
     const gate = this.#gateOf(entry.lane);
     if (gate === 'shut') return 'out';
-    const search = own
-      ? new VictimSearch(this.#state, entry.lane, gate, this.#victims, true)
-      : this.#searchFor(entry.lane, gate, keyOf(entry.lane, gate, reach));
-    const vain = search.vainAt >= this.#taken;
-    const known = this.#taken === 0 && search.first?.job === job ? search.first.claim : null;
-    const found = vain ? null : (known ?? search.find(job, this.#endsNear()));
-    this.nearEnd = search.nearEnd;
-    // An end that is near may be enough for fewer.
-    if (!found) search.vainAt = search.isSteady && !search.nearEnd ? never : this.#taken;
+    this.#rights.longer.askFor(job);
+    // The next of its lane may be expected to be shorter.
+    const none = this.#rights.longer.fromMs === never ? 'out' : 'for-longer';
+    const found = this.#findFor(job, gate, keyOf(entry.lane, gate, reach));
     // Where groups are placed greedily, what others took may have made room: it starts when that has come back.
-    if (!found || found.victims.length === 0) return 'out';
+    if (!found || found.victims.length === 0) return none;
     // The nodes it would get may make it use more than it asked for at least.
     const uses = projects.keys.ask(found.uses);
     const gone = this.#victims.goneOf(found.victims.map(({ run }) => this.#state.table.slotOf(run)));
-    if (isUserOver(project, user, uses) || projectOver(project, uses, gone) !== null) return 'out';
+    if (isUserOver(project, user, uses) || projectOver(project, uses, gone) !== null) return none;
     this.#hold(job, found, uses);
     return 'has';
+  }
+
+  #findFor(job: number, gate: Gate, key: string): Claim | null {
+    const { jobs, queue } = this.#state;
+    const { lane } = queue.entryOf(job);
+    const { fromMs } = this.#rights.longer;
+    const search = this.#searchFor(lane, gate, key, fromMs);
+    const vainMs = this.#vainFromMs.get(key);
+    if ((vainMs !== undefined && fromMs >= vainMs) || search.vainAt >= this.#taken) return null;
+    const known = this.#taken === 0 && search.first?.job === job ? search.first.claim : null;
+    const found = known ?? search.find(job, this.#endsNear());
+    this.nearEnd = search.nearEnd;
+    // A job that was preempted itself has others that are not its victims: it searches by itself where anybody finds some.
+    if (found && jobs.preempted(job).length > 0) {
+      const own = new VictimSearch(this.#state, lane, gate, this.#victims, true);
+      return own.find(job, this.#endsNear());
+    }
+    if (found) return found;
+    // An end that is near may be enough for fewer.
+    search.vainAt = search.isSteady && !search.nearEnd ? never : this.#taken;
+    if (search.vainAt === never) this.#vainFromMs.set(key, fromMs);
+    return null;
   }
 
   /** For a question: how many runs would be stopped for the job as things stand, or for whom it waits. Keeps nothing. */
@@ -162,7 +209,8 @@ export class Preemptions {
     const { queue, jobs } = this.#state;
     const { lane } = queue.entryOf(job);
     const leads = queue.stands(job) && queue.firstOf(lane) === job;
-    const entries = leads ? [jobs.entry[job]!] : [...queue.waitingIn(lane)].map(({ id }) => id);
+    const entries =
+      leads || this.#stopsLonger ? [jobs.entry[job]!] : [...queue.waitingIn(lane)].map(({ id }) => id);
     // Nothing has changed since one of its kind looked in vain; only an end that is near may have come closer.
     if (entries.some((id) => lookedInVain(this.#state, id)) && this.#endsNear().length === 0) return inVain;
     const victims = this.try(job) === 'has' ? this.claims.at(-1)!.claim.victims.length : 0;
@@ -227,7 +275,8 @@ export class Preemptions {
     return isUserOver(project, user, shape.ask) ? 'shut' : 'eased';
   }
 
-  #searchFor(lane: Lane, gate: Gate, key: string): VictimSearch {
+  #searchFor(lane: Lane, gate: Gate, base: string, fromMs: number): VictimSearch {
+    const key = fromMs === never ? base : `${base}/${fromMs}`;
     let search = this.#searches.get(key);
     if (!search) {
       search = new VictimSearch(this.#state, lane, gate, this.#victims, false);

@@ -13,7 +13,7 @@ import { job } from './testing/builders.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { planText, starts } from './testing/plan-text.ts';
 import { play } from './testing/play.ts';
-import { referenceUnits } from './testing/reference.ts';
+import { bare, referenceUnits } from './testing/reference.ts';
 import { isFull, withMembers } from './testing/reference-arrays.ts';
 import { brokenPromises } from './testing/topology-checker.ts';
 import type { World } from './testing/world.ts';
@@ -23,12 +23,6 @@ const timeout = timeoutOf(tried);
 
 function holds(property: (steps: readonly Step[]) => void): void {
   fc.assert(fc.property(arbitrarySteps, property), tried);
-}
-
-/** A unit without what only the store needs, and without words. */
-function bare(unit: object): object {
-  const { nodeGenerations: _, reason: __, ...rest } = unit as { nodeGenerations?: unknown; reason?: unknown };
-  return rest;
 }
 
 /** Throws when the runs that hold capacity and the plan together take more than a node has. */

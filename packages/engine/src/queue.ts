@@ -15,11 +15,11 @@ import {
 } from '@muster/model';
 import { type Entry, type Gate, keyIn, keyOf, type Lane, waitingOf } from './entry.ts';
 import { durationOf } from './expected-end.ts';
-import { behindMsOf, passMsOf } from './expected-run.ts';
+import { behindMsOf, laterMsOf, passMsOf } from './expected-run.ts';
 import { type held, type JobTable, type placed, queued, type spent } from './jobs.ts';
 import { type Line, Lines } from './lines.ts';
 import { Mix } from './mix.ts';
-import { compareExpected, compareStanding, compareSubmitted, compareWaiting } from './order.ts';
+import { compareExpected, compareStanding, compareSubmitted, compareTurns, compareWaiting } from './order.ts';
 import type { Project, Projects } from './projects.ts';
 import { type Shape, ShapeTable } from './shape.ts';
 import { SortedInts } from './sorted-ints.ts';
@@ -42,6 +42,8 @@ export class Queue {
   readonly fresh = new Set<Entry>();
   /** Lanes let out of their gate since the last plan; told again only if they stay out. */
   readonly ungated = new Set<Lane>();
+  /** Ids of entries whose last waiting job has left since this was last looked at. */
+  readonly emptied = new Set<number>();
   /** Jobs whose backoff has not ended, earliest end first. */
   readonly delayed: SortedInts;
   /** Jobs in line by when they starve, and those that have, longest waiting first. */
@@ -305,6 +307,18 @@ export class Queue {
     return waiting;
   }
 
+  /** A waiting job of the entry that has saved least of its work: it may stop whomever another of the entry may. */
+  leastSaved({ jobs, starved, saved }: Entry): number {
+    let least = -1;
+    for (const list of starved ? [jobs, starved] : [jobs])
+      for (let p = list.first(); p >= 0; p = list.next(p)) {
+        const job = list.at(p);
+        if (!saved.has(job)) return job;
+        if (least < 0 || this.jobs.savedMs(job) < this.jobs.savedMs(least)) least = job;
+      }
+    return least;
+  }
+
   /** Nothing was told to anybody, and everything is worth a try. */
   forget(): void {
     this.fresh.clear();
@@ -329,7 +343,7 @@ export class Queue {
     this.reopenAll();
   }
 
-  compareJobs = (a: number, b: number): number => compareSubmitted(this.jobs, a, b);
+  compareJobs = (a: number, b: number): number => compareTurns(this.jobs, a, b);
 
   compareStarved = (a: number, b: number): number => compareWaiting(this.jobs, a, b);
 
@@ -385,6 +399,7 @@ export class Queue {
       line: null as unknown as Line,
       jobs: new SortedInts(this.compareJobs),
       starved: null,
+      saved: new Set(),
       uses: 0,
       told: null,
     };
@@ -463,6 +478,7 @@ export class Queue {
     if (waitingOf(entry) === 0) {
       entry.told = null;
       this.fresh.delete(entry);
+      this.emptied.add(entry.id);
     }
     if (lane.waiting > 0) return;
     this.ungate(lane);
@@ -477,6 +493,9 @@ export class Queue {
     const entry = this.entryOf(job);
     const { lane } = entry;
     lane.head = null;
+    const savedMs = this.jobs.savedMs(job);
+    if (savedMs > 0) entry.saved.add(job);
+    this.jobs.turnMs[job] = this.jobs.submittedMs[job]! + laterMsOf(this.#policy, entry.facts, savedMs);
     if (this.starvesAtMs(job) <= nowMs) {
       this.jobs.line[job] = starved;
       entry.starved ??= new SortedInts(this.compareStarved);
@@ -504,6 +523,7 @@ export class Queue {
     const entry = this.entryOf(job);
     const { lane } = entry;
     lane.head = null;
+    entry.saved.delete(job);
     if (this.jobs.line[job] === starved) {
       const leads = entry.starved!.at(0) === job;
       if (leads) lane.starved.remove(entry.id);
@@ -564,12 +584,14 @@ export class Queue {
         line: lines.get(entry.line)!,
         jobs: entry.jobs.copy(this.compareJobs),
         starved: entry.starved?.copy(this.compareStarved) ?? null,
+        saved: new Set(entry.saved),
       };
       this.#byKey.set(keyIn(twin), twin);
       if (from.fresh.has(entry)) this.fresh.add(twin);
       return twin;
     });
     for (const shape of from.open) this.open.add(shapes.get(shape)!);
+    for (const id of from.emptied) this.emptied.add(id);
     this.waiting = from.waiting;
     this.#vacant = from.#vacant.slice();
     this.#vacantLanes = from.#vacantLanes.slice();

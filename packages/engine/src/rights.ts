@@ -7,11 +7,14 @@
 // serves them all; and with an empty reach there is no right to any run, so that nobody need be looked at.
 import { type Right, type Tier, tierNamed } from '@muster/model';
 import type { Entry, Lane } from './entry.ts';
+import { stopsFromMs } from './expected-run.ts';
+import { LongerRuns } from './longer-runs.ts';
 import { none } from './project-amounts.ts';
 import type { Project } from './projects.ts';
 import { type Ask, areEqual, noAsk } from './resource-keys.ts';
 import type { RunGroup } from './run-table.ts';
 import type { State } from './state.ts';
+import { never } from './victims.ts';
 
 export interface Rights {
   /** Whether the job could have a right to any run at all; asked before anything is looked at. */
@@ -36,6 +39,7 @@ export function mightPreempt(state: State, job: number): boolean {
 }
 
 function entryMightPreempt({ policy }: State, { facts, lane }: Entry): boolean {
+  if (stopsFromMs(policy, facts, 0) !== never) return true;
   if ((tierNamed(policy, facts.tier)?.preempts.length ?? 0) > 0) return true;
   if (lane.project.quota?.preemptWithin === 'lower-priority') return true;
   return policy.quotas.some(({ guaranteed }) => Object.keys(guaranteed).length > 0);
@@ -92,12 +96,14 @@ export class QuotaRights implements Rights {
   readonly #reachOfTier = new Map<string, string>();
   readonly #lower = new Map<string, readonly RunGroup[]>();
   readonly #borrowers: Borrowers;
+  readonly longer: LongerRuns;
 
   constructor(state: State, tiers: TierBook) {
     this.#state = state;
     this.#tiers = tiers;
     this.#follows = state.policy.quotas.some(({ guaranteed }) => Object.keys(guaranteed).length > 0);
     this.#borrowers = new Borrowers(state);
+    this.longer = new LongerRuns(state);
   }
 
   any(job: number): boolean {
@@ -105,7 +111,7 @@ export class QuotaRights implements Rights {
   }
 
   reach(entry: Entry, reclaims = this.reclaimReach(entry.lane)): string {
-    return this.#tierReach(entry) + reclaims + this.#priorityReach(entry);
+    return this.#tierReach(entry) + reclaims + this.#priorityReach(entry) + this.#shorterReach(entry);
   }
 
   groups(job: number, below: Project | null = null): ReadonlySet<RunGroup> {
@@ -118,6 +124,9 @@ export class QuotaRights implements Rights {
     if (lane.project.quota?.preemptWithin === 'lower-priority')
       for (const group of table.groupsOf[lane.project.id] ?? []) found.add(group);
     if (this.#follows) this.#addLenders(lane, below, found);
+    if (this.longer.fromMs !== never)
+      for (const group of below === null ? table.groups : this.#groupsBelow(below))
+        if (group.first >= 0 && this.longer.mightHave(job, group.first)) found.add(group);
     for (const group of found) if (!this.#mayTakeOf(job, group)) found.delete(group);
     return found;
   }
@@ -137,10 +146,11 @@ export class QuotaRights implements Rights {
     return found;
   }
 
-  /** By tier and to reclaim what is said of one is said of all; inside a project priorities count too. */
+  /** By tier and to reclaim what is said of one is said of all; inside a project priorities count too, and lengths everywhere. */
   #mayTakeOf(job: number, { first, project }: RunGroup): boolean {
     const { lane } = this.#state.queue.entryOf(job);
     if (first < 0) return false;
+    if (this.longer.mightHave(job, first)) return true;
     if (project === lane.project.id && lane.project.quota?.preemptWithin === 'lower-priority') return true;
     return this.mayTake(job, first) !== null;
   }
@@ -167,6 +177,20 @@ export class QuotaRights implements Rights {
   }
 
   mayTake(job: number, run: number): Right | null {
+    return this.#lasting(job, run) ?? (this.#isLonger(job, run) ? 'shorter' : null);
+  }
+
+  /** It has saved its work and is expected to be much longer; unless it is protected as from a higher tier. */
+  #isLonger(job: number, run: number): boolean {
+    if (!this.longer.has(job, run)) return false;
+    const mine = this.#state.queue.entryOf(job).lane.project;
+    const theirs = this.projectOf(run);
+    const fork = mine === theirs ? null : this.#forkOf(mine, theirs);
+    return !this.#isProtected(fork, this.#tiers.of(this.#state.table.job[run]!), run);
+  }
+
+  /** Rights that do not come with time. */
+  #lasting(job: number, run: number): Right | null {
     if (this.#follows) return this.#judgeOnce(job, run);
     const { jobs, table } = this.#state;
     let known = this.#fixed.get(jobs.entry[job]!);
@@ -281,6 +305,18 @@ export class QuotaRights implements Rights {
       protects ||= this.#follows && other?.guaranteed === true;
     }
     return any ? `|t${tier.name}${protects ? guarded : ''}` : '';
+  }
+
+  /** Runs of the same rank; from what length on is told apart. */
+  #shorterReach(entry: Entry): string {
+    return stopsFromMs(this.#state.policy, entry.facts, 0) === never ? '' : `|s${entry.rank}`;
+  }
+
+  /** From what length on a run may be stopped for one of the entry. */
+  fromMs(entry: Entry): number {
+    const { policy, queue } = this.#state;
+    if (stopsFromMs(policy, entry.facts, 0) === never) return never;
+    return this.longer.fromOf(queue.leastSaved(entry));
   }
 
   #priorityReach({ facts, lane, rank }: Entry): string {

@@ -16,8 +16,8 @@ function worldWith(runTimes: Policy['runTimes'], more: Partial<Policy> = {}): Wo
   return world;
 }
 
-const learned = { use: 'learned', first: 'shares' } as const;
-const expectedFirst = { use: 'learned', first: 'expected' } as const;
+const learned = { use: 'learned', first: 'shares', stop: 'nobody' } as const;
+const expectedFirst = { use: 'learned', first: 'expected', stop: 'nobody' } as const;
 
 let n = 0;
 function submit(world: World, options: Parameters<typeof job>[2], gpus = 4): JobId {

@@ -86,6 +86,7 @@ function hashJobs({ jobs, queue, claims }: State): SetHasher {
     for (const node of jobs.avoid(job)) hasher.text(node);
     hasher.optional(jobs.failedMs(job));
     for (const { atMs, by } of jobs.preempted(job)) hasher.number(atMs).text(by);
+    hasher.number(jobs.savedMs(job));
     hasher.text(jobs.heldBy(job) ?? '');
     const pool = jobs.pools.get(job);
     if (pool) {

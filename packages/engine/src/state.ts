@@ -339,8 +339,8 @@ export function changeRun(
     // Who is on the way out is waited for, or leaves its project with less to give.
     if (state.looking) state.againMs = 0;
   }
-  noticeVictim(state, changed, entry);
-  retime(state, changed, entry);
+  if (change.checkpointMs === undefined || run.checkpointMs === null) noticeVictim(state, changed, entry);
+  if (change.checkpointMs === undefined) retime(state, changed, entry);
 }
 
 /** When it is expected to end is another moment. */

@@ -13,6 +13,8 @@ import type { Fleet } from './fleet.ts';
 import { never } from './victims.ts';
 
 interface Vain {
+  /** For whoever stops runs from this length on, and so for all who stop only longer ones. */
+  fromMs: number;
   /** The number of the fleet's changes when it was last looked at. */
   cursor: number;
   readonly candidates: ReadonlySet<number>;
@@ -24,7 +26,8 @@ const nodesMax = 1_000_000;
 export class VainSearches {
   readonly #byKey = new Map<string, Vain>();
   #nodes = 0;
-  #untilMs = never;
+  /** When a run may be a victim that is none now. */
+  untilMs = never;
   /** Nodes that changed since a cursor, as last worked out. */
   #changed: { readonly from: number; readonly to: number; readonly slots: ReadonlySet<number> } | null = null;
 
@@ -35,41 +38,54 @@ export class VainSearches {
   clear(): void {
     this.#byKey.clear();
     this.#nodes = 0;
-    this.#untilMs = never;
+    this.untilMs = never;
     this.#changed = null;
   }
 
   /** At this time a run may be a victim that is none now. */
   until(ms: number): void {
-    this.#untilMs = Math.min(this.#untilMs, ms);
+    this.untilMs = Math.min(this.untilMs, ms);
   }
 
   rollTo(nowMs: number): void {
-    if (this.#untilMs <= nowMs) this.clear();
+    if (this.untilMs <= nowMs) this.clear();
   }
 
-  add(key: string, fleet: Fleet, candidates: ReadonlySet<number>): void {
+  add(key: string, fromMs: number, fleet: Fleet, candidates: ReadonlySet<number>): void {
+    this.#drop(key);
     if (this.#nodes + candidates.size > nodesMax) return;
     this.#nodes += candidates.size + 1;
-    this.#byKey.set(key, { cursor: fleet.changes.count, candidates });
+    this.#byKey.set(key, { fromMs, cursor: fleet.changes.count, candidates });
   }
 
   /**
    * Whether the search is known to be in vain still; `offers` tells whether a node that changed makes an offer now. One that is
    * not is forgotten, but a question forgets nothing (`forgets`): the next decision notices what happens by who looks.
    */
-  holds(key: string, fleet: Fleet, offers: (slot: number) => boolean, forgets: boolean): boolean {
+  holds(
+    key: string,
+    fromMs: number,
+    fleet: Fleet,
+    offers: (slot: number) => boolean,
+    forgets: boolean,
+  ): boolean {
     const vain = this.#byKey.get(key);
-    if (!vain) return false;
+    if (!vain || fromMs < vain.fromMs) return false;
     const changed = this.#changedSince(fleet, vain.cursor);
     if (changed !== null && !some(changed, (slot) => vain.candidates.has(slot) && offers(slot))) {
-      vain.cursor = fleet.changes.count;
+      // Those who stop shorter ones as well were not asked.
+      if (fromMs === vain.fromMs) vain.cursor = fleet.changes.count;
       return true;
     }
-    if (!forgets) return false;
+    if (forgets) this.#drop(key);
+    return false;
+  }
+
+  #drop(key: string): void {
+    const vain = this.#byKey.get(key);
+    if (!vain) return;
     this.#byKey.delete(key);
     this.#nodes -= vain.candidates.size + 1;
-    return false;
   }
 
   /** Null when some of the changes are forgotten. */

@@ -12,6 +12,7 @@ import {
   preemptionsKept,
   type RunId,
   type StartUnit,
+  savedMsOf,
   type Verdict,
   type WhatIf,
   type WhatIfMove,
@@ -182,6 +183,7 @@ class Future {
     const slot = jobs.slotOf(job);
     const result = preemptedResult(`preempted for ${by}`);
     const past = jobs.past(slot);
+    const savedMs = past.savedMs + savedMsOf(this.state.runs.get(run)!);
     const preempted = [...past.preempted, { atMs: this.nowMs, by }].slice(-preemptionsKept);
     this.tell({ kind: 'run.ended', run, job, result, endedMs: this.nowMs });
     this.tell({
@@ -194,6 +196,7 @@ class Future {
       notBeforeMs: 0,
       ...past,
       preempted,
+      savedMs,
     });
   }
 }

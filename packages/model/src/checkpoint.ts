@@ -9,6 +9,15 @@ export interface Checkpoint {
   readonly path: string | null;
 }
 
+/** Work that a run has saved: from its start to its last checkpoint. */
+export function savedMsOf(run: {
+  readonly startedMs: number | null;
+  readonly checkpointMs: number | null;
+}): number {
+  const { startedMs, checkpointMs } = run;
+  return startedMs === null || checkpointMs === null ? 0 : Math.max(0, checkpointMs - startedMs);
+}
+
 export const checkpointStep = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 export const checkpointPath = z.string().max(1000);
 

@@ -8,7 +8,13 @@ const oldRun = 'run_000000000000000000_1' as RunId;
 const node = 'node_000000000000000000' as NodeId;
 const failures = { ...noFailures, user: 1 };
 const preemptor = 'job_000000000000000009' as JobId;
-const past: JobPast = { failures, failedMs: 4, avoid: [node], preempted: [{ atMs: 3, by: preemptor }] };
+const past: JobPast = {
+  failures,
+  failedMs: 4,
+  avoid: [node],
+  preempted: [{ atMs: 3, by: preemptor }],
+  savedMs: 7,
+};
 const waiting = { attempt: 2, sinceMs: 5, notBeforeMs: 8, ...past };
 const queued: JobState = { state: 'queued', claim: null, ...waiting };
 const starting: JobState = { state: 'starting', attempt: 2, run, ...past };
@@ -28,6 +34,7 @@ const ends = (result: RunResult, then: AfterRun = { kind: 'end', result, failure
   result,
   then,
   preemptor: null,
+  savedMs: 0,
   nowMs: 50,
 });
 

@@ -31,9 +31,17 @@ export interface JobPast {
   readonly avoid: readonly NodeId[];
   /** The last preemptions, oldest first. */
   readonly preempted: readonly Preemption[];
+  /** Work that its runs had saved when they ended. */
+  readonly savedMs: number;
 }
 
-export const freshPast: JobPast = { failures: noFailures, failedMs: null, avoid: [], preempted: [] };
+export const freshPast: JobPast = {
+  failures: noFailures,
+  failedMs: null,
+  avoid: [],
+  preempted: [],
+  savedMs: 0,
+};
 
 interface Waiting extends JobPast {
   /** The attempt that will start next; the first is 1. */
@@ -77,6 +85,8 @@ export type JobStateEvent =
       readonly then: AfterRun;
       /** The job for which the run was stopped; null when it was no preemption. */
       readonly preemptor: JobId | null;
+      /** Work that the run had saved. */
+      readonly savedMs: number;
       readonly nowMs: number;
     };
 
@@ -172,6 +182,7 @@ function runEnded(
     failedMs: charged ? nowMs : past.failedMs,
     avoid,
     preempted: preemptedAgain(past.preempted, event),
+    savedMs: past.savedMs + event.savedMs,
     claim: null,
   });
 }
@@ -189,8 +200,8 @@ function total({ user, outOfMemory, infrastructure }: Failures): number {
   return user + outOfMemory + infrastructure;
 }
 
-export function pastOf({ failures, failedMs, avoid, preempted }: JobPast): JobPast {
-  return { failures, failedMs, avoid, preempted };
+export function pastOf({ failures, failedMs, avoid, preempted, savedMs }: JobPast): JobPast {
+  return { failures, failedMs, avoid, preempted, savedMs };
 }
 
 function placed(job: Placed): Placed {

@@ -42,13 +42,14 @@ export interface Places {
 export type NodeGenerations = readonly (readonly [NodeId, number])[];
 
 /** By what right a run is stopped for another job: see decision 0007, section 5. */
-export type Right = 'tier' | 'reclaim' | 'priority';
+export type Right = 'tier' | 'reclaim' | 'priority' | 'shorter';
 
 /** Behind "preempted for X," and the like. */
 export const rightText: Readonly<Record<Right, string>> = {
   tier: 'whose tier may preempt this one',
   reclaim: 'which takes back what its project is guaranteed',
   priority: 'which has a higher priority in the same project',
+  shorter: 'which is expected to need half as long or less',
 };
 
 /** A run that is stopped so that its room can be given to another job. */

@@ -175,6 +175,10 @@ export const policySchema = z.strictObject({
         description:
           'between projects of one tier: the lower share first, or the job that is expected to be shorter (with use: learned)',
       }),
+      stop: z.enum(['nobody', 'longer']).default(defaultPolicy.runTimes.stop).meta({
+        description:
+          'longer: for a job with no place, runs of its tier that have saved their work may be stopped when they are expected to be at least twice as long (with use: learned)',
+      }),
     })
     .prefault({}),
   preemption: z
@@ -286,13 +290,15 @@ function policyProblems(policy: Policy): FieldProblem[] {
   }
   if (!names.includes(policy.defaultTier))
     add(['defaultTier'], unknown(policy.defaultTier), policy.defaultTier);
-  const { use, first } = policy.runTimes;
+  const { use, first, stop } = policy.runTimes;
   if (first === 'expected' && use !== 'learned')
     add(
       ['runTimes', 'first'],
       'needs "use: learned": from time limits nobody knows who will be short',
       first,
     );
+  if (stop === 'longer' && use !== 'learned')
+    add(['runTimes', 'stop'], 'needs "use: learned": from time limits nobody knows who needs longer', stop);
   placingProblems(policy, add);
   const seen = new Set<string>();
   for (const [i, each] of policy.quotas.entries()) {

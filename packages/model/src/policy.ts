@@ -47,6 +47,8 @@ export interface RunTimesPolicy {
   readonly use: 'asked' | 'learned';
   /** Between projects of a tier: the lower share first, or whoever would be first inside one project. */
   readonly first: 'shares' | 'expected';
+  /** longer: for a job with no place, runs of its tier may be stopped that are expected to be twice as long. */
+  readonly stop: 'nobody' | 'longer';
 }
 
 export interface Policy extends PlacingPolicy {
@@ -144,7 +146,7 @@ export const defaultPolicy: Policy = {
   ageing: { pointMs: 10 * minute },
   deadline: { marginMs: 15 * minute },
   backfill: { mode: 'easy', depth: 16 },
-  runTimes: { use: 'asked', first: 'shares' },
+  runTimes: { use: 'asked', first: 'shares', stop: 'nobody' },
   preemption: { nearEndMs: 2 * minute, coolingMs: 5 * minute, windowMs: day },
   ...defaultPlacing,
 };

@@ -62,6 +62,7 @@ const runEnds = (result: RunResult, then: AfterRun): JobStateEvent => ({
   result,
   then,
   preemptor: null,
+  savedMs: 0,
   nowMs: 10,
 });
 const jobEvents: JobStateEvent[] = [

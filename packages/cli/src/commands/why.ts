@@ -65,6 +65,7 @@ const rightWords: Readonly<Record<Right, string>> = {
   tier: 'its tier',
   reclaim: "its project's guarantee",
   priority: 'its priority',
+  shorter: 'what is expected of it, half as long or less',
 };
 
 function item(cli: Cli, text: string): void {

@@ -50,6 +50,7 @@ const arbitraryChange: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: arbitraryPolicy },
   { weight: 3, arbitrary: arbitrarySubmit },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('finish' as const), run: fc.nat(4) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('checkpoint' as const), run: fc.nat(4) }) },
   {
     weight: 1,
     arbitrary: fc.record({

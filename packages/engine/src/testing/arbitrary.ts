@@ -249,9 +249,10 @@ export const arbitraryEstimate: fc.Arbitrary<RunEstimate | undefined> = fc.const
 );
 
 export const arbitraryRunTimes: fc.Arbitrary<Policy['runTimes']> = fc.constantFrom(
-  { use: 'asked', first: 'shares' },
-  { use: 'learned', first: 'shares' },
-  { use: 'learned', first: 'expected' },
+  { use: 'asked', first: 'shares', stop: 'nobody' },
+  { use: 'learned', first: 'shares', stop: 'nobody' },
+  { use: 'learned', first: 'shares', stop: 'longer' },
+  { use: 'learned', first: 'expected', stop: 'longer' },
 );
 
 /** A few demands shared by many jobs, so that entries fill. */

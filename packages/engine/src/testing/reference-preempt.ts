@@ -312,7 +312,7 @@ class Search {
   #right(run: LiveRun, kept: LiveRun | null = null, more: readonly LiveRun[] = []): Right | null {
     const gone = [...this.#out, ...more].filter((other) => other !== kept);
     const runs = this.#rows.runs.filter((other) => !other.stopping && !gone.includes(other));
-    return rightTo({ ...this.#rows, runs }, this.#row, this.#jobOf(run), run.uses, this.#nowMs);
+    return rightTo({ ...this.#rows, runs }, this.#row, this.#jobOf(run), run, this.#nowMs);
   }
 
   #compareVictims(a: LiveRun, b: LiveRun): number {

@@ -1,13 +1,13 @@
 // The naive engine's rights: who may end whose run, in the words of decision 0007, section 5. `rows` holds only the runs that
 // count as being there.
-import { type EngineRows, leastUses, type Right, type Tier, type Uses } from '@muster/model';
-import { type JobRow, ReferenceTenancy } from './reference-tenancy.ts';
+import { type EngineRows, type LiveRun, leastUses, type Right, type Tier } from '@muster/model';
+import { type JobRow, ReferenceTenancy, referenceLength } from './reference-tenancy.ts';
 
 export function rightTo(
   rows: EngineRows,
   row: JobRow,
   victim: JobRow,
-  uses: Uses,
+  run: LiveRun,
   nowMs: number,
 ): Right | null {
   const tenancy = new ReferenceTenancy(rows, nowMs);
@@ -17,7 +17,7 @@ export function rightTo(
   const same = row.project === victim.project;
   const guaranteed = (path: string | null, key: string): number | null =>
     path === null ? null : tenancy.guaranteed(path, key);
-  const used = Object.keys(uses);
+  const used = Object.keys(run.uses);
 
   const bound = used.filter((key) => guaranteed(theirs, key) !== null);
   const within = bound.every((key) => tenancy.use(theirs!, key) <= guaranteed(theirs, key)!);
@@ -38,8 +38,22 @@ export function rightTo(
 
   const quota = rows.policy.quotas.find(({ project }) => project === row.project);
   const equal = (tier?.rank ?? null) === (other?.rank ?? null);
-  if (!same || quota?.preemptWithin !== 'lower-priority' || !equal) return null;
-  return victim.priority < row.priority ? 'priority' : null;
+  if (same && quota?.preemptWithin === 'lower-priority' && equal && victim.priority < row.priority)
+    return 'priority';
+  const longer = equal && !isProtected && mayStopLonger(rows, row) && isLonger(row, victim, run, nowMs);
+  return longer ? 'shorter' : null;
+}
+
+/** Whether the policy lets the job stop runs that are expected to be longer, by what was said of it. */
+export function mayStopLonger({ policy }: EngineRows, { estimate }: JobRow): boolean {
+  return policy.runTimes.use === 'learned' && policy.runTimes.stop === 'longer' && estimate !== undefined;
+}
+
+/** The run has saved its work, and is expected to be at least twice as long as the job. */
+function isLonger(row: JobRow, victim: JobRow, run: LiveRun, nowMs: number): boolean {
+  if (!victim.estimate || run.startedMs === null || run.checkpointMs === null) return false;
+  const doneMs = victim.state.savedMs + nowMs - run.startedMs;
+  return referenceLength(victim, doneMs) >= 2 * referenceLength(row, row.state.savedMs);
 }
 
 /** The children of the lowest common project towards each; null for that project's own jobs. */

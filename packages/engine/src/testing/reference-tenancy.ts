@@ -123,10 +123,12 @@ export class ReferenceTenancy {
     })[0]!;
   }
 
-  /** Ten times what is expected of it, at most two days. */
-  #behind({ estimate }: JobRow): number {
-    if (this.#policy.runTimes.use === 'asked' || !estimate) return 0;
-    return Math.min(2 * 86_400_000, 10 * estimate.expectedMs);
+  /** Ten times what is expected of it, and twice that and so on once it has done so much; at most two days where nobody is stopped. */
+  #behind(row: JobRow): number {
+    const { use, stop } = this.#policy.runTimes;
+    if (use === 'asked' || !row.estimate) return 0;
+    const most = stop === 'longer' ? Number.MAX_SAFE_INTEGER : 2 * 86_400_000;
+    return Math.min(most, 10 * referenceLength(row, row.state.savedMs));
   }
 
   #latestStart(row: JobRow): number {
@@ -221,6 +223,12 @@ export class ReferenceTenancy {
     const below = all.filter((each) => each !== path && covers(path, each));
     return [...new Set(below.map((each) => childToward(path, each)))];
   }
+}
+
+/** How long a job is expected to be that has done so much: what was said, or twice as long, four times, ... */
+export function referenceLength({ estimate }: JobRow, doneMs: number): number {
+  const lengths = Array.from({ length: 50 }, (_, i) => Math.max(1, estimate!.expectedMs) * 2 ** i);
+  return lengths.find((ms) => ms > doneMs)!;
 }
 
 /** The last word: submit sequence; of one array, those that wait again before those that never started, each by index. */

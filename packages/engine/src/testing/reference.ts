@@ -16,6 +16,7 @@ import { ReferenceFuture } from './reference-backfill.ts';
 import { baseOf, isStuck, settle, withClaim, withRun } from './reference-claims.ts';
 import { boxesOf, type JobRow, placeJob, type Unit } from './reference-place.ts';
 import { hasVictims, isClaimOver, isCooling, preemptFor } from './reference-preempt.ts';
+import { mayStopLonger } from './reference-rights.ts';
 import { ReferenceTenancy } from './reference-tenancy.ts';
 
 /** A unit without what only the store needs. */
@@ -23,6 +24,12 @@ export type Bare =
   | Unit
   | Omit<Extract<PlanUnit, { kind: 'preempt' }>, 'nodeGenerations'>
   | Extract<PlanUnit, { kind: 'release' }>;
+
+/** A unit without what only the store needs, and without words. */
+export function bare(unit: object): object {
+  const { nodeGenerations: _, reason: __, ...rest } = unit as { nodeGenerations?: unknown; reason?: unknown };
+  return rest;
+}
 
 export function referenceUnits(from: EngineRows, nowMs: number): Bare[] {
   const rows = withMembers(from);
@@ -90,9 +97,9 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
     return inLine;
   }
 
-  /** Jobs of one entry that avoid the same nodes have the same victims. */
+  /** Jobs of one entry that avoid the same nodes and have done as much of their work have the same victims. */
   function laneHasVictims(lane: readonly JobRow[]): boolean {
-    const alike = Map.groupBy(lane, (row) => `${entryOf(row)} ${row.state.avoid}`);
+    const alike = Map.groupBy(lane, (row) => `${entryOf(row)} ${row.state.avoid} ${row.state.savedMs}`);
     return [...alike.values()].some(([row]) => hasVictims(rows, row!, nowMs));
   }
 
@@ -118,7 +125,9 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
     }
     if (wanting.has(laneOf(row)) && tryPreempting(row)) return alone;
     const planned = future.open && future.plan(row);
-    return aside || (planned && future.open) ? alone : itsLane;
+    if (aside || (planned && future.open)) return alone;
+    // The next of its lane may be expected to be shorter.
+    return wanting.has(laneOf(row)) && mayStopLonger(rows, row) ? itsEntry : itsLane;
   }
 
   function tryJob(row: JobRow): 'placed' | 'over' | 'kept' | 'no-room' {

@@ -37,6 +37,7 @@ import {
   type RunResult,
   releaseArray,
   type StartUnit,
+  savedMsOf,
   settledArray,
   stepJob,
   stopArray,
@@ -342,11 +343,13 @@ export class World {
   /** A run that was stopped for another job is over. What becomes of its job is for the rules of the store to say. */
   preempted(id: RunId): void {
     const result = preemptedResult('for another');
+    const savedMs = savedMsOf(this.runs.get(id)!);
     const { job } = this.#endRun(id, result);
     const { state } = this.jobs.get(job)!;
     const then = afterRun(noRetry, state.failures, state.avoid, result);
     const preemptor = this.preemptors.get(id) ?? null;
-    const stepped = stepJob(state, { kind: 'run-end', run: id, result, then, preemptor, nowMs: this.nowMs });
+    const { nowMs } = this;
+    const stepped = stepJob(state, { kind: 'run-end', run: id, result, then, preemptor, savedMs, nowMs });
     invariant(stepped.ok, 'a job steps on when its run ends');
     if (stepped.next.state !== 'queued') {
       this.#end(job);
@@ -386,15 +389,16 @@ export class World {
 
   /** The run failed and its job waits again. */
   requeue(id: RunId, delayMs = 0, avoid: readonly NodeId[] = []): void {
+    const own = savedMsOf(this.runs.get(id)!);
     const { job, attempt } = this.#endRun(id, lost);
     if (this.#isStopping(job)) {
       this.#end(job);
       return;
     }
-    const { failures: before, preempted } = this.jobs.get(job)!.state;
+    const { failures: before, preempted, savedMs } = this.jobs.get(job)!.state;
     const failures: Failures = { ...before, infrastructure: before.infrastructure + 1 };
     const notBeforeMs = delayMs === 0 ? 0 : this.nowMs + delayMs;
-    const past = { failures, failedMs: this.nowMs, avoid, preempted };
+    const past = { failures, failedMs: this.nowMs, avoid, preempted, savedMs: savedMs + own };
     const waiting = { attempt: attempt + 1, sinceMs: this.nowMs, notBeforeMs, ...past };
     const version = this.#setState(job, { state: 'queued', claim: null, ...waiting });
     this.tell({ kind: 'job.requeued', job, version, because: lost, ...waiting });

@@ -35,6 +35,7 @@ export function liveTrace(jobs: readonly PastJob[]): LiveTrace {
     line: new Int32Array(facts.length),
     names: { users: users.names, projects: projects.names, programs: programs.names },
     originMs,
+    savesWork: true,
     machineDevices: null,
   };
   const waitedMs = Float64Array.from(inOrder, (job) => job.startedMs - job.facts.submittedMs);

@@ -10,7 +10,7 @@ function traceOf(count: number): Trace {
   const zeros = () => new Int32Array(count);
   const times = (ms: number) => new Float64Array(count).fill(ms);
   return {
-    ...{ name: 'many', format: 'made', count, originMs: 0, machineDevices: null },
+    ...{ name: 'many', format: 'made', count, originMs: 0, savesWork: true, machineDevices: null },
     ...{ submitMs: times(0), runMs: times(1000), askedMs: times(1000) },
     ...{ size: zeros(), milli: zeros(), user: zeros(), project: zeros(), program: zeros(), line: zeros() },
     names: { users: ['ada'], projects: ['a'], programs: ['train'] },

@@ -9,6 +9,7 @@ export const musterLog: TraceFormat = {
   name: 'muster',
   about: "Muster's event log, one event a line (muster events --follow --after 0 -o json)",
   devicesPerNode: 8,
+  savesWork: true,
   recognises: (head) => {
     const rows = head.filter((line) => line.trim() !== '');
     return rows.length > 0 && rows.slice(0, 3).every((line) => parsedEvent(line) !== null);

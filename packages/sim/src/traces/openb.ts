@@ -8,6 +8,7 @@ export const openb: TraceFormat = {
   name: 'openb',
   about: 'Alibaba openb pod list: name,...,num_gpu,gpu_milli,...,creation_time,deletion_time,scheduled_time',
   devicesPerNode: 8,
+  savesWork: true,
   recognises: ([first = '']) => new Columns(first).has('name', 'num_gpu', 'gpu_milli'),
   open,
 };

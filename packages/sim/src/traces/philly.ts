@@ -8,6 +8,7 @@ export const philly: TraceFormat = {
   name: 'philly',
   about: 'Microsoft Philly: timestamp,duration,num_gpus,gpu_time,cluster',
   devicesPerNode: 8,
+  savesWork: true,
   recognises: ([first = '']) => new Columns(first).has('timestamp', 'duration', 'num_gpus'),
   open,
 };

@@ -35,7 +35,7 @@ export async function readTrace(path: string, options: ReadOptions = {}): Promis
     const { format, head } = await readInto(into, path, said, options.onProgress);
     const report = into.report(file);
     refuseEmpty(report, format, head);
-    return { trace: into.build(file, format.name), report, format };
+    return { trace: into.build(file, format.name, format.savesWork), report, format };
   } catch (error) {
     throw refusal(path, file, error);
   }

@@ -20,6 +20,7 @@ export const swf: TraceFormat = {
   name: 'swf',
   about: 'Standard Workload Format (Parallel Workloads Archive)',
   devicesPerNode: 1,
+  savesWork: false,
   recognises: (head) => {
     const rows = head.filter((line) => line.trim() !== '' && !line.startsWith(';'));
     const alike = rows.filter((line) => /^\s*-?\d+(\s+-?[\d.]+){10,}\s*$/.test(line));

@@ -77,7 +77,7 @@ export class TraceBuilder {
     };
   }
 
-  build(name: string, format: string): Trace {
+  build(name: string, format: string, savesWork = true): Trace {
     const rows = this.#rows;
     // Of two that came at once the one that stands first in the file came first.
     const order = Int32Array.from(rows.keys()).sort((a, b) => rows[a]!.submitMs - rows[b]!.submitMs || a - b);
@@ -100,6 +100,7 @@ export class TraceBuilder {
       line: Int32Array.from(order, (i) => this.#lines[i]!),
       names: { users: users.names, projects: projects.names, programs: programs.names },
       originMs: this.clockOriginMs === null ? null : this.clockOriginMs + firstMs,
+      savesWork,
       machineDevices: this.machineDevices,
     };
   }

@@ -6,6 +6,8 @@ export interface TraceFormat {
   readonly about: string;
   /** GPUs of a node where the format's machines are known for it; 1 where what is counted has no nodes. */
   readonly devicesPerNode: number;
+  /** Whether its jobs are known to save their work now and then; nobody expects that of the batch jobs of old machines. */
+  readonly savesWork: boolean;
   /** Whether a file that begins with these lines is of this format. */
   readonly recognises: (head: readonly string[]) => boolean;
   /** A reader of one file. It throws a TraceRefused when the file as a whole cannot be read. */

@@ -26,6 +26,8 @@ export interface Trace {
   readonly names: TraceNames;
   /** Wall time of the first submit, where the file tells it. */
   readonly originMs: number | null;
+  /** Whether its jobs save their work now and then: else Muster's policy stops nobody for one that is expected to be shorter. */
+  readonly savesWork: boolean;
   /** Devices of the machine, where the file tells it. */
   readonly machineDevices: number | null;
 }

@@ -6,6 +6,7 @@ import {
   type JobStateEvent,
   pastOf,
   type RunResult,
+  savedMsOf,
   stepJob,
 } from '@muster/model';
 import { memberStepped, takeFresh } from './array-rules.ts';
@@ -51,7 +52,10 @@ export function jobRunEnded(
   if (!('run' in state)) return;
   const then = afterRun(job.retry, state.failures, state.avoid, result);
   const { nowMs } = changes;
-  if (!stepJobRecord(changes, job, { kind: 'run-end', run: run.id, result, then, preemptor, nowMs })) return;
+  const startedMs = 'startedMs' in run.state ? run.state.startedMs : null;
+  const savedMs = savedMsOf({ startedMs, checkpointMs: run.checkpoint?.atMs ?? null });
+  if (!stepJobRecord(changes, job, { kind: 'run-end', run: run.id, result, then, preemptor, savedMs, nowMs }))
+    return;
   changes.event(job, afterEnd(job, result));
 }
 

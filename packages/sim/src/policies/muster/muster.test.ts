@@ -67,3 +67,28 @@ test('a guarantee is taken back: the victim loses its work since a checkpoint, a
   expect(ends(played)).toEqual([1100 + 60 + 2400, 1100]);
   expect([...played.preemptions]).toEqual([1, 0]);
 });
+
+test('a run that is expected to be longer is stopped once it has saved its work, stands back, and goes on later', () => {
+  const learn = (at: number, run: number, user: string): Line => ({ at, run, size: 1, user });
+  const trace = traceOf(
+    ...[0, 200, 400].map((at) => learn(at, 100, 'short')),
+    learn(0, 20_000, 'long'),
+    { at: 30_000, run: 20_000, size: 8, user: 'long' },
+    { at: 30_100, run: 100, size: 8, user: 'short' },
+    { at: 30_200, run: 100, size: 8, user: 'short' },
+  );
+  const learned = muster({ name: 'muster', about: '', durations: 'learned' });
+  const played = replay(trace, fleetOf(1, 8), learned);
+  // It saves its work after ten minutes; what it did so far is kept, and it goes on a minute after it has its place again.
+  expect(starts(played).slice(4)).toEqual([30_000, 30_600, 30_700]);
+  expect(ends(played).slice(4)).toEqual([30_800 + 60 + 20_000 - 600, 30_700, 30_800]);
+  expect([...played.preemptions].slice(4)).toEqual([1, 0, 0]);
+});
+
+test('nobody is stopped for a shorter one in a trace whose jobs do not save their work', () => {
+  const line = (at: number, run: number, user: string): Line => ({ at, run, size: 8, user });
+  const trace = traceOf(line(0, 100, 'short'), line(200, 20_000, 'long'), line(300, 100, 'short'));
+  const learned = muster({ name: 'muster', about: '', durations: 'learned' });
+  const played = replay({ ...trace, savesWork: false }, fleetOf(1, 8), learned);
+  expect([...played.preemptions]).toEqual([0, 0, 0]);
+});

@@ -21,10 +21,12 @@ import type { Coverage } from '@muster/predict';
 import { type Fleet, isCounted } from '../../replay/fleet.ts';
 import type { Player, Policy } from '../../replay/replay.ts';
 import { Stage } from '../../replay/stage.ts';
+import type { Trace } from '../../traces/trace.ts';
 import { asked, assumedMs, type Beliefs, type Durations, exact } from '../beliefs.ts';
 import { Learning } from '../learned/learning.ts';
 import { Demands } from './demands.ts';
 import { EngineHolding } from './engine-holding.ts';
+import { SavedWork } from './saved-work.ts';
 import { nodesOf } from './virtual-nodes.ts';
 
 export interface MusterOptions {
@@ -65,9 +67,9 @@ const succeeded = { outcome: 'succeeded' } as const;
 const cyclesMax = 1000;
 
 /** A policy that says itself what it does with learned run times keeps it. */
-function learning(policy: MusterPolicy): MusterPolicy {
+function learning(policy: MusterPolicy, { savesWork }: Trace): MusterPolicy {
   if (policy.runTimes.use === 'learned') return policy;
-  return { ...policy, runTimes: { ...policy.runTimes, use: 'learned', first: 'expected' } };
+  return { ...policy, runTimes: { use: 'learned', first: 'expected', stop: savesWork ? 'longer' : 'nobody' } };
 }
 
 class MusterPlayer implements Player {
@@ -84,6 +86,9 @@ class MusterPlayer implements Player {
   readonly #version: Int32Array;
   readonly #runs: (RunId | null)[];
   #waiting = 0;
+  /** Null where nobody asks whether work is saved. */
+  readonly #saves: SavedWork | null;
+  readonly #savedMs: Float64Array;
   readonly #preempted = new Map<number, { readonly atMs: number; readonly by: JobId }[]>();
 
   constructor(
@@ -97,10 +102,12 @@ class MusterPlayer implements Player {
     const policy = options.policy ?? defaultPolicy;
     // The policies of a real system say themselves whether they use what is learned, or two of them could not be compared.
     const learns = options.real ? policy.runTimes.use === 'learned' : options.durations === 'learned';
-    this.#policy = learns ? learning(policy) : policy;
+    this.#policy = learns ? learning(policy, trace) : policy;
     this.#beliefs = options.durations === 'exact' ? exact(trace) : asked(trace);
     this.#learning = learns ? new Learning(trace) : null;
     this.#real = options.real ?? null;
+    this.#saves = this.#policy.runTimes.stop === 'longer' ? new SavedWork(stage) : null;
+    this.#savedMs = new Float64Array(trace.count);
     // A gang is of nodes of one size, and the largest makes the fewest tasks.
     const perNode = Math.max(...fleet.pools.map(({ devicesPerNode }) => devicesPerNode));
     this.#demands = new Demands(trace, isCounted(fleet) ? null : perNode);
@@ -151,13 +158,14 @@ class MusterPlayer implements Player {
       priority: 0,
       user: names.users[trace.user[job]!]!,
       deadlineMs: null,
+      restoreMs: this.#stage.costs.restartMs,
       demand: this.#demands.of(job),
     };
   }
 
   /** A tier that the policy does not have counts as its usual one. */
   #realFacts({ facts, originMs }: RealWorld, job: number) {
-    const { name, project, tier, priority, user, deadlineMs, demand } = facts[job]!;
+    const { name, project, tier, priority, user, deadlineMs, restoreMs, demand } = facts[job]!;
     const known = this.#policy.tiers.some((one) => one.name === tier);
     return {
       name,
@@ -166,6 +174,7 @@ class MusterPlayer implements Player {
       priority,
       user,
       deadlineMs: deadlineMs === null ? null : Math.max(1, deadlineMs - originMs + epochMs),
+      ...(restoreMs !== undefined && { restoreMs }),
       demand,
     };
   }
@@ -179,6 +188,7 @@ class MusterPlayer implements Player {
   readonly ended = (job: number): void => {
     const id = this.#ids[job]!;
     this.#beliefs.ended(job);
+    this.#saves?.ended(job);
     this.#learning?.ended(job);
     this.#tell({
       kind: 'run.ended',
@@ -195,6 +205,7 @@ class MusterPlayer implements Player {
   readonly coverage = (): Coverage | null => this.#learning?.coverage() ?? null;
 
   readonly decide = (): void => {
+    this.#saves?.tell((job, ms) => this.#checkpointed(job, ms));
     for (let cycle = 0; cycle < cyclesMax; cycle++) {
       // With nobody waiting there is nothing to decide.
       if (this.#waiting === 0) return;
@@ -203,6 +214,7 @@ class MusterPlayer implements Player {
       if (plan.units.length > 0) continue;
       if (plan.wakeAtMs !== null)
         this.#stage.wakeAt(Math.max(plan.wakeAtMs - epochMs, this.#stage.nowMs + 1));
+      this.#stage.wakeAt(this.#saves?.firstMs() ?? Number.POSITIVE_INFINITY);
       return;
     }
     throw new Error(`the engine still changed its mind after ${cyclesMax} cycles at ${this.#stage.nowMs} ms`);
@@ -217,6 +229,23 @@ class MusterPlayer implements Player {
       const version = this.#next(unit.job);
       this.#tell({ kind: 'job.unclaimed', job: unit.job, version, reason: unit.reason });
     }
+  }
+
+  /** The jobs of a real system say whether they do. */
+  #savesWork(job: number): boolean {
+    return this.#real ? this.#real.facts[job]!.restoreMs !== undefined : this.#stage.trace.savesWork;
+  }
+
+  #checkpointed(job: number, savedMs: number): void {
+    const [run, id] = [this.#runs[job]!, this.#ids[job]!];
+    this.#tell({
+      kind: 'run.checkpointed',
+      run,
+      job: id,
+      checkpointMs: epochMs + savedMs,
+      step: null,
+      path: null,
+    });
   }
 
   #start(unit: StartUnit): void {
@@ -239,6 +268,7 @@ class MusterPlayer implements Player {
     this.#waiting--;
     this.#stage.room.place(number, tasks);
     this.#stage.start(number);
+    if (this.#savesWork(number)) this.#saves?.started(number);
   }
 
   #preempt({ job, run, attempt: _, claim }: PreemptUnit): void {
@@ -252,7 +282,10 @@ class MusterPlayer implements Player {
   #requeue(job: JobId, run: RunId, by: JobId): void {
     const number = this.#numbers.get(job)!;
     const because = preemptedResult('');
+    const remainingMs = this.#stage.remainingMs[number]!;
     this.#stage.stop(number);
+    this.#saves?.ended(number);
+    this.#savedMs[number]! += remainingMs - this.#stage.remainingMs[number]!;
     this.#runs[number] = null;
     this.#waiting++;
     const before = this.#preempted.get(number) ?? [];
@@ -266,6 +299,7 @@ class MusterPlayer implements Player {
       because,
       ...freshPast,
       preempted,
+      savedMs: this.#savedMs[number]!,
       attempt: this.#stage.preemptions[number]! + 1,
       sinceMs: this.#nowMs,
       notBeforeMs: 0,

@@ -1,0 +1,160 @@
+// Runs that are stopped for jobs expected to be shorter, in small worlds and exact numbers (docs/decisions/0012-learned-run-times.md).
+import {
+  defaultPolicy,
+  type JobId,
+  type Policy,
+  type PreemptUnit,
+  plainQuota,
+  type RunId,
+} from '@muster/model';
+import { describe, expect, test } from 'vitest';
+import { loadEngine } from './load.ts';
+import { devices, job, node, oneTask } from './testing/builders.ts';
+import { starts } from './testing/plan-text.ts';
+import { World } from './testing/world.ts';
+
+const minute = 60_000;
+const hour = 60 * minute;
+
+function worldWith(more: Partial<Policy> = {}): World {
+  const world = new World(loadEngine, node('a', { devices: devices(4) }));
+  const runTimes = { use: 'learned', first: 'expected', stop: 'longer' } as const;
+  world.setPolicy({ ...defaultPolicy, runTimes, ...more });
+  return world;
+}
+
+let n = 0;
+function submit(world: World, expectedMs: number | null, options: Parameters<typeof job>[2] = {}): JobId {
+  const estimate = expectedMs === null ? undefined : { expectedMs, p90Ms: 2 * expectedMs };
+  const facts = job(++n, oneTask(4), { submittedMs: world.nowMs, estimate, ...options });
+  world.submit(facts);
+  return facts.job;
+}
+
+/** Decides once, and what starts runs at once. */
+function cycle(world: World): { readonly started: JobId[]; readonly stops: readonly PreemptUnit[] } {
+  const plan = world.cycle();
+  for (const { run } of starts(plan)) world.running(run);
+  const stops = plan.units.filter((unit): unit is PreemptUnit => unit.kind === 'preempt');
+  return { started: starts(plan).map((unit) => unit.job), stops };
+}
+
+function runOf(world: World, id: JobId): RunId {
+  return [...world.runs.values()].find((run) => run.job === id)!.run;
+}
+
+/** A job that has all of the node, has run for an hour and has just saved its work. */
+function running(world: World, expectedMs: number | null, options: Parameters<typeof job>[2] = {}): JobId {
+  const id = submit(world, expectedMs, options);
+  expect(cycle(world).started).toEqual([id]);
+  world.nowMs += hour;
+  world.checkpoint(runOf(world, id));
+  return id;
+}
+
+describe('who is stopped', () => {
+  test('a run that has saved its work, for a job that is expected to need half as long', () => {
+    const world = worldWith();
+    const long = running(world, 4 * hour);
+    const short = submit(world, 2 * hour);
+    const [unit] = cycle(world).stops;
+    expect(unit).toMatchObject({ job: short, claim: { victims: [{ job: long, right: 'shorter' }] } });
+  });
+
+  test('nobody for a job that is expected to need more than half as long', () => {
+    const world = worldWith();
+    running(world, 4 * hour);
+    submit(world, 2 * hour + 1);
+    expect(cycle(world).stops).toEqual([]);
+  });
+
+  test('a run that was expected to be short, once it has done more than that; and the engine wakes for it', () => {
+    const world = worldWith();
+    const long = running(world, 90 * minute);
+    const startedMs = world.nowMs - hour;
+    submit(world, 50 * minute);
+    const plan = world.cycle();
+    expect(plan.units).toEqual([]);
+    expect(plan.wakeAtMs).toBe(startedMs + 90 * minute);
+    world.nowMs = startedMs + 90 * minute;
+    expect(cycle(world).stops[0]?.claim.victims).toMatchObject([{ job: long }]);
+  });
+
+  test.each<[string, (world: World) => void]>([
+    [
+      'a run that never said that its work is saved',
+      (world) => void cycleFor(world, submit(world, 9 * hour)),
+    ],
+    ['a run of which nothing was said', (world) => void running(world, null)],
+    ['a run of another tier', (world) => void running(world, 9 * hour, { tier: 'guaranteed' })],
+  ])('not %s', (_, make) => {
+    const world = worldWith();
+    make(world);
+    submit(world, minute);
+    expect(cycle(world).stops).toEqual([]);
+  });
+
+  test('not for a job of which nothing was said', () => {
+    const world = worldWith();
+    running(world, 9 * hour);
+    submit(world, null);
+    expect(cycle(world).stops).toEqual([]);
+  });
+
+  test('not where the policy does not say so', () => {
+    const world = worldWith({ runTimes: { use: 'learned', first: 'expected', stop: 'nobody' } });
+    running(world, 9 * hour);
+    submit(world, minute);
+    expect(cycle(world).stops).toEqual([]);
+  });
+
+  test("not a run within another project's guarantee", () => {
+    const world = worldWith({ quotas: [{ ...plainQuota('safe'), guaranteed: { gpu: 4000 } }] });
+    running(world, 9 * hour, { project: 'safe' });
+    submit(world, minute);
+    expect(cycle(world).stops).toEqual([]);
+  });
+
+  test('a first checkpoint is looked at as soon as it is told', () => {
+    const world = worldWith();
+    const long = submit(world, 9 * hour);
+    cycle(world);
+    world.nowMs += hour;
+    submit(world, minute);
+    expect(cycle(world).stops).toEqual([]);
+    world.checkpoint(runOf(world, long));
+    expect(cycle(world).stops[0]?.claim.victims).toMatchObject([{ job: long }]);
+  });
+
+  test('the shorter of a lane is served, though a longer one of it stands before it and finds nobody', () => {
+    const world = worldWith();
+    running(world, 4 * hour);
+    submit(world, 4 * hour, { priority: 1000 });
+    const short = submit(world, hour);
+    expect(cycle(world).stops.map((unit) => unit.job)).toEqual([short]);
+  });
+});
+
+describe('what becomes of it', () => {
+  test('it stands back by what it has done, goes on after the shorter one, and stops nobody in its turn', () => {
+    const world = worldWith();
+    const long = running(world, 10 * minute);
+    const short = submit(world, minute);
+    expect(cycle(world).stops).toHaveLength(1);
+    world.preempted(runOf(world, long));
+    expect(world.jobs.get(long)!.state).toMatchObject({ state: 'queued', savedMs: hour });
+    expect(cycle(world).started).toEqual([short]);
+    world.nowMs += 11 * minute;
+    world.checkpoint(runOf(world, short));
+    expect(cycle(world).stops).toEqual([]);
+    // Expected to be 10, 20, 40, now 80 minutes long, it stands back by 800: one that comes 700 minutes later goes before it.
+    const later = submit(world, 9 * minute, { submittedMs: world.nowMs });
+    const { ahead } = world.engine.explain(long, world.nowMs)!;
+    expect(ahead?.jobs[0]).toMatchObject({ job: later, because: { rule: 'expected', yourMs: 80 * minute } });
+  });
+});
+
+function cycleFor(world: World, id: JobId): void {
+  expect(cycle(world).started).toEqual([id]);
+  world.nowMs += hour;
+}
