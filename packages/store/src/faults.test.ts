@@ -10,6 +10,7 @@ import { aPlan, aServer, aSubmit, aUnit, joinNode, lead, placement, submitted } 
 import { commitProxy } from './testing/commit-proxy.ts';
 import { onEveryServer } from './testing/on-every-server.ts';
 import { held, statement } from './testing/servers.ts';
+import { dispatched } from './testing/suite/run-suite.ts';
 import { commitBehind } from './transaction.ts';
 
 const longMs = 120_000;
@@ -183,6 +184,16 @@ onEveryServer((server) => {
     const queued = (await store.counts()).jobs.queued ?? 0;
     expect(queued).toBeGreaterThanOrEqual(acknowledged + 1);
     expect(queued).toBeLessThanOrEqual(acknowledged + 1 + told.unknown);
+  });
+
+  test('a made-up token of a run is refused without waiting for anybody, or making anybody wait', async () => {
+    const url = await server().database();
+    const store = await server().store({ url, statementTimeoutMs: 2000 });
+    const { run } = await dispatched(store, [await joinNode(store)]);
+    const letGo = await held(url, 'SELECT id FROM job FOR UPDATE');
+    const token = `msr_${run}_${'x'.repeat(43)}`;
+    expect(await store.checkpoint(token, { step: 1, path: null })).toMatchObject({ refusal: 'bad-token' });
+    await letGo();
   });
 
   test('a writer held up by a lock is told unavailable by the statement timeout, and nothing happened', async () => {
