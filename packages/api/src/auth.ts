@@ -29,6 +29,8 @@ export type Access = 'public' | 'optional' | 'viewer' | 'member' | 'admin' | 'op
 const ranks: Readonly<Record<Role, number>> = { viewer: 1, member: 2, admin: 3 };
 const maxAgeMs = 5000;
 const missAgeMs = 1000;
+/** How often a stream asks about its token, and how old the answer may be: together they keep to the same bound. */
+export const streamCheckMs = maxAgeMs / 2;
 const maxCached = 10_000;
 const maxHeader = 200;
 /** Lookups of tokens that do not exist cost the database; an address gets a few. */
@@ -57,11 +59,11 @@ export interface AuthDeps {
 export function createAuthenticator({ store, clock, buckets }: AuthDeps): Authenticator {
   const cache = new Map<string, Cached>();
 
-  function cached(hash: string): Cached | null {
+  function cached(hash: string, knownMs = maxAgeMs): Cached | null {
     const entry = cache.get(hash);
     if (!entry) return null;
     const ageMs = clock.nowMs() - entry.atMs;
-    if (ageMs >= 0 && ageMs < (entry.caller ? maxAgeMs : missAgeMs)) return entry;
+    if (ageMs >= 0 && ageMs < (entry.caller ? knownMs : missAgeMs)) return entry;
     cache.delete(hash);
     return null;
   }
@@ -95,7 +97,7 @@ export function createAuthenticator({ store, clock, buckets }: AuthDeps): Authen
       return admit(hash, address);
     },
     async stillValid(caller) {
-      const entry = cached(caller.hash);
+      const entry = cached(caller.hash, streamCheckMs);
       const now = entry ? entry.caller : await lookUp(caller.hash);
       return now !== null && !expired(now, clock.nowMs());
     },

@@ -1,11 +1,11 @@
 // Event streams: how bytes go out (with backpressure), how a stream ends (the client leaves, the token is revoked, the
 // server closes), and how many a token may hold open.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Authenticator, Caller } from './auth.ts';
+import { type Authenticator, type Caller, streamCheckMs } from './auth.ts';
 import { refuse } from './problem.ts';
 
-const beatMs = 5000;
-const beatsPerComment = 2;
+/** A comment every 10 s keeps proxies from closing a quiet stream. */
+const checksPerComment = 4;
 
 export interface EventStream {
   /** Aborts when the stream is over for any reason. */
@@ -48,11 +48,11 @@ export function createStreamSet(auth: Authenticator, maxPerToken: number): Strea
       raw.writeHead(200, streamHeaders(reply));
       // Proxies hold back a stream's head until its first byte.
       raw.write(': muster\n\n');
-      let beats = 0;
+      let checks = 0;
       const timer = setInterval(async () => {
-        if (++beats % beatsPerComment === 0) raw.write(': beat\n\n');
+        if (++checks % checksPerComment === 0) raw.write(': beat\n\n');
         if (!(await auth.stillValid(caller).catch(() => true))) end();
-      }, beatMs);
+      }, streamCheckMs);
       const end = (): void => {
         if (abort.signal.aborted) return;
         clearInterval(timer);

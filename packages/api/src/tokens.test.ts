@@ -1,6 +1,8 @@
 import { projectCovers, type Role } from '@muster/model';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAuthenticator, streamCheckMs } from './auth.ts';
+import { createBuckets } from './rate-limit.ts';
 import { openWorld, type World } from './testing/world.ts';
 import { ensureAdminToken } from './tokens.ts';
 
@@ -77,6 +79,22 @@ test('a revoked token is refused at once here, and within 5 s by a server that h
   await world.store.revokeToken(other.id);
   world.clock.aheadMs += 5000;
   expect((await asOther()).statusCode).toBe(401);
+  world.clock.aheadMs = 0;
+});
+
+test('a stream asks anew of its token often enough that a revoked one ends it within 5 s', async () => {
+  const auth = createAuthenticator({
+    store: world.store,
+    clock: world.clock,
+    buckets: createBuckets(world.clock),
+  });
+  const made = (await create(root, { name: 'streams', role: 'viewer' })).json();
+  const caller = await auth.authenticate(`Bearer ${made.token}`, '/', 'here');
+  await world.store.revokeToken(made.id);
+  // The worst moment: known just before, and asked the first time just before that is too old.
+  world.clock.aheadMs += streamCheckMs;
+  expect(await auth.stillValid(caller)).toBe(false);
+  expect(2 * streamCheckMs).toBeLessThanOrEqual(5000);
   world.clock.aheadMs = 0;
 });
 
