@@ -78,13 +78,8 @@ async function prepare(api: Api, caller: Caller, jobs: readonly unknown[]): Prom
   for (const [i, job] of jobs.entries()) {
     if (i > 0 && i % itemsPerTurn === 0) await setImmediate();
     let item = prepareItem(api, caller, tenancy, job);
-    // A project or tier that seems missing may be a moment old; one look serves the whole batch.
-    if (
-      !item.ok &&
-      !refreshed &&
-      item.refused.code.startsWith('unknown-') &&
-      item.refused.code !== 'unknown-field'
-    ) {
+    // What seems missing may be a moment old; one look serves the whole batch.
+    if (!item.ok && !refreshed && item.refused.mayBeStale) {
       refreshed = true;
       tenancy = await api.tenancy.refreshed();
       item = prepareItem(api, caller, tenancy, job);
@@ -137,9 +132,10 @@ function wrong(code: FieldProblem['code'], at: readonly string[], message: strin
 }
 
 /** Pointers of an item's problems start at the item. */
-function below(prefix: string, { code, detail, errors }: Refused): Refused {
-  if (!errors) return { code, detail };
-  return { code, detail, errors: errors.map((error) => ({ ...error, path: prefix + error.path })) };
+function below(prefix: string, refused: Refused): Refused {
+  const { errors } = refused;
+  if (!errors) return refused;
+  return { ...refused, errors: errors.map((error) => ({ ...error, path: prefix + error.path })) };
 }
 
 function bad({ code, detail, errors }: Refused): BatchItemView {

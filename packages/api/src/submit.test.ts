@@ -203,6 +203,20 @@ test('a database that is away is 503 with Retry-After', async () => {
   expect(answer.headers['retry-after']).toBe('1');
 });
 
+test('a level of the topology that is new is known to a batch too', async () => {
+  await submit(aJob);
+  const real = world.store.policy;
+  world.store.policy = async () => {
+    const { policy, ...rest } = await real();
+    const levels = [...policy.topology.levels, 'pod'];
+    return { ...rest, policy: { ...policy, topology: { ...policy.topology, levels } } };
+  };
+  const spec = { ...aJob, topology: { level: 'pod', mode: 'preferred' } };
+  const answer = await world.ask('POST', '/v1/jobs/batch', { token, body: { jobs: [{ spec }] } });
+  world.store.policy = real;
+  expect(answer.json().items).toMatchObject([{ ok: true }]);
+});
+
 test('a level that the topology does not have is refused with the nearest one, wherever it is named', async () => {
   const group = (name: string, more: object) => ({ name, command: ['a'], ...more });
   const answer = await submit({
