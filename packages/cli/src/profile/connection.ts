@@ -1,5 +1,5 @@
-// Which server a command talks to and as whom. Order: flags, environment, the profile chosen by --profile or
-// MUSTER_PROFILE, the current profile. A profile's token goes to that profile's server and to no other.
+// Which server a command talks to and as whom. Order: flags (--server, --token-file and --profile), environment, the profile
+// chosen by MUSTER_PROFILE, the current profile. A profile's token goes to that profile's server and to no other.
 import { readFileSync } from 'node:fs';
 import { nearest } from '@muster/model';
 import { usage } from '../failure.ts';
@@ -23,9 +23,11 @@ export interface Connection {
 type Env = Readonly<Record<string, string | undefined>>;
 
 export function resolveConnection(flags: ConnectionFlags, env: Env): Connection {
-  const given = flags.server ?? env.MUSTER_SERVER;
-  const tokenFile = flags.tokenFile ?? env.MUSTER_TOKEN_FILE;
-  const token = tokenFile ? readTokenFile(tokenFile) : env.MUSTER_TOKEN?.trim();
+  // Who names a profile on the command line means its server, whatever one the environment is set up for.
+  const around: Env = flags.profile === undefined ? env : {};
+  const given = flags.server ?? around.MUSTER_SERVER;
+  const tokenFile = flags.tokenFile ?? around.MUSTER_TOKEN_FILE;
+  const token = tokenFile ? readTokenFile(tokenFile) : around.MUSTER_TOKEN?.trim();
   const caFile = env.MUSTER_CA_FILE || null;
   if (given && token) return { server: serverUrl(given), token, profile: null, caFile };
   const file = loadProfiles(env);

@@ -47,6 +47,16 @@ test('of two profiles the current one is used, unless another is named', () => {
   );
 });
 
+test('a profile named on the command line is meant, whatever the environment is set up for', () => {
+  rememberProfile(env, 'prod', { server: 'https://a', token: 't1' });
+  const around = { ...env, MUSTER_SERVER: 'https://staging', MUSTER_TOKEN: 'x' };
+  expect(resolveConnection({ profile: 'prod' }, around)).toMatchObject({ server: 'https://a', token: 't1' });
+  expect(resolveConnection({}, { ...around, MUSTER_PROFILE: 'prod' })).toMatchObject({
+    server: 'https://staging',
+    token: 'x',
+  });
+});
+
 test("a profile's token is never sent to another server", () => {
   rememberProfile(env, 'prod', { server: 'https://a', token: 't1' });
   expect(() => resolveConnection({ server: 'https://evil' }, env)).toThrow(
