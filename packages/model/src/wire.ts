@@ -52,6 +52,8 @@ export interface StartCommand {
   readonly timeLimitMs: number | null;
   readonly stopAfterMs: number | null;
   readonly outputLimitMib: number;
+  /** How many nodes the run is on: where a run is one job of the cluster, its commands are gathered first. */
+  readonly nodes: number;
   /** This node's tasks of the run. */
   readonly tasks: readonly TaskStart[];
 }

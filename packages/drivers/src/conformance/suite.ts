@@ -39,7 +39,7 @@ function shell(run: RunId, script: string, more: Partial<StartCommand> = {}): St
     cpuMilli: 100,
     memoryMib: 64,
   };
-  const limits = { timeLimitMs: null, stopAfterMs: 60_000, outputLimitMib: 1 };
+  const limits = { timeLimitMs: null, stopAfterMs: 60_000, outputLimitMib: 1, nodes: 1 };
   const stop = { signal: 'TERM', graceMs: 500 } as const;
   return { run, job: 'job', project: 'default', user: 'test', stop, ...limits, tasks: [task], ...more };
 }
@@ -54,8 +54,8 @@ const stopOf = (run: RunId, graceMs = 500): StopCommand => ({
 
 async function until<T>(
   what: string,
+  withinMs: number,
   look: () => T | null | undefined | false,
-  withinMs = 15_000,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {
@@ -69,12 +69,14 @@ async function until<T>(
 export interface ConformanceOptions {
   /** Whether a run lives only as long as its node's lease is renewed; what no supervisor keeps cannot be forbidden to live. */
   readonly leased?: boolean;
+  /** How long the cluster may take to start or to end something. */
+  readonly withinMs?: number;
 }
 
 export function driverConformance(
   name: string,
   makeSubject: () => Promise<Subject>,
-  { leased = true }: ConformanceOptions = {},
+  { leased = true, withinMs = 15_000 }: ConformanceOptions = {},
 ): void {
   describe(`${name} driver`, () => {
     let subject: Subject;
@@ -88,11 +90,11 @@ export function driverConformance(
     const news = (run: RunId, kind: Observation['kind']): Observation[] =>
       subject.observed().filter((item) => item.run === run && item.kind === kind);
     const ended = (run: RunId) =>
-      until(`${run} ends`, () => {
+      until(`${run} ends`, withinMs, () => {
         const item = news(run, 'ended')[0];
         return item?.kind === 'ended' ? item.exit : null;
       });
-    const started = (run: RunId) => until(`${run} starts`, () => news(run, 'started').length > 0);
+    const started = (run: RunId) => until(`${run} starts`, withinMs, () => news(run, 'started').length > 0);
 
     it('starts a run, sees it start and end, and has its output', async () => {
       const run = freshRun();

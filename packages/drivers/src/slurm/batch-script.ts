@@ -1,0 +1,67 @@
+// The script of a run: always the same text, but for the path of its directory. What a user wrote lies in files that the script
+// hands on as data; no shell reads it as its own.
+//
+// Its first act is to claim the run's key, by making a directory that exists once: Slurm takes a name any number of times, and a
+// submit that timed out may be carried out much later. Who finds the key claimed, or the run's directory gone, ends without
+// having done anything. Then it is the run's supervisor: a step for each task, each exit written as it comes, and on USR1 the
+// stop that lies in the directory: the job's signal, its grace, then KILL. So a stop is seen through without us.
+
+/** The step's only process, which becomes the task's. The words of its file: a directory, then variables, then the command. */
+const step = `dir=$1 rank=$2
+mapfile -d "" -t words < "$dir/task-$rank" || exit 126
+exec >> "$dir/output-$rank" 2>&1 < /dev/null
+cd -- "\${words[0]:-$HOME}" || exit 126
+: > "$dir/claim/started-$rank"
+exec env -- "\${words[@]:1}"`;
+
+export function batchScript(dir: string): string {
+  return `#!/bin/bash
+dir=${quoted(dir)}
+unset LC_ALL TZ
+export PATH=${defaultPath} HOME=~ USER="$(id -un)"
+step=${quoted(step)}
+steps=()
+
+run() {
+  srun --nodes=1 --ntasks=1 --exact --export=ALL --quiet --nodelist="$2" --cpus-per-task="$3" --mem="$4" --gres="$5" \\
+    bash -c "$step" muster "$dir" "$1" < /dev/null > "$dir/claim/srun-$1" 2>&1
+  code=$?
+  stopped=no; [ -e "$dir/claim/stopping" ] && stopped=yes
+  echo "$code $stopped" > "$dir/claim/exit-$1.new" && mv "$dir/claim/exit-$1.new" "$dir/claim/exit-$1"
+}
+
+stop() {
+  [ -e "$dir/claim/stopping" ] && return
+  read -r signal grace < "$dir/stop" || return
+  : > "$dir/claim/stopping"
+  scancel --signal="$signal" "$SLURM_JOB_ID"
+  (sleep "$grace"; while :; do scancel --signal=KILL "\${steps[@]}"; sleep 1; done) &
+  killer=$!
+}
+trap stop USR1
+# From here on a stop does not find the key free, and tells us by the signal.
+mkdir "$dir/claim" 2> /dev/null || exit 0
+echo "$SLURM_JOB_ID" > "$dir/claim/job.new" && mv "$dir/claim/job.new" "$dir/claim/job"
+[ -e "$dir/stop" ] && exit 0
+
+tasks=()
+while read -r rank node cpus memory gres; do
+  [ -e "$dir/claim/stopping" ] && break
+  steps+=("$SLURM_JOB_ID.\${#steps[@]}")
+  run "$rank" "$node" "$cpus" "$memory" "$gres" &
+  tasks+=("$!")
+done < "$dir/steps"
+for task in "\${tasks[@]}"; do
+  while kill -0 "$task" 2> /dev/null; do wait "$task"; done
+done
+[ -n "$killer" ] && kill "$killer"
+exit 0
+`;
+}
+
+const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** One word of a shell, whatever is in it. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

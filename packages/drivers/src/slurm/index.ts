@@ -1,0 +1,6 @@
+export * from './commands.ts';
+export type { SlurmNode } from './listing.ts';
+export * from './run-directory.ts';
+export type { Sight, Taken } from './sight.ts';
+export * from './slurm-driver.ts';
+export type { Billing } from './submission.ts';

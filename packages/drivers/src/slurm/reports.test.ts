@@ -1,0 +1,112 @@
+import type { RunId } from '@muster/model';
+import { describe, expect, test } from 'vitest';
+import type { JobState, SlurmJob } from './listing.ts';
+import { reportsOf } from './reports.ts';
+import type { Evidence } from './run-directory.ts';
+
+const run = 'run_000000000000000001_1' as RunId;
+const stop = { class: 'preemption', reason: 'its room goes to another job' } as const;
+
+const over: readonly JobState[] = [
+  'COMPLETED',
+  'CANCELLED',
+  'FAILED',
+  'TIMEOUT',
+  'NODE_FAIL',
+  'OUT_OF_MEMORY',
+];
+
+function job(id: number, state: JobState, more: Partial<SlurmJob> = {}): SlurmJob {
+  const phase = over.includes(state) ? 'over' : state === 'PENDING' ? 'waits' : 'holds';
+  const key = { name: run as string, comment: run as string };
+  return { id, ...key, state, phase, reason: 'None', submittedS: id, user: 'root', uses: [], ...more };
+}
+
+function left(more: Partial<Evidence> = {}): Evidence {
+  const tasks = [{ rank: 0, node: 'n1' }];
+  return { tasks, claim: null, started: new Set(), exits: new Map(), stop: null, ...more };
+}
+
+const claimedBy = (id: number | null, more: Partial<Evidence> = {}): Evidence =>
+  left({ claim: { job: id }, started: new Set([0]), ...more });
+const exited = (code: number, stopped = false): Partial<Evidence> => ({
+  exits: new Map([[0, { code, stopped }]]),
+});
+
+/** What is reported of the one task, in short. */
+function told(evidence: Evidence, jobs: readonly SlurmJob[], settled = false): string {
+  const [report] = reportsOf(run, evidence, jobs, settled);
+  if (!report) return 'nothing';
+  const { state, exit } = report;
+  if (!exit) return state;
+  return exit.ok ? 'ended well' : `${exit.class}: ${exit.reason.message}`;
+}
+
+describe('before anybody claimed the key', () => {
+  test('what Slurm does not list may be submitted', () => {
+    expect(told(left(), [])).toBe('nothing');
+    expect(told(left(), [], true)).toBe('nothing');
+  });
+
+  test('a job that has only the id, or only the name, is not ours', () => {
+    expect(told(left(), [job(5, 'RUNNING', { name: 'other', comment: 'other' })])).toBe('nothing');
+    expect(told(left(), [job(5, 'RUNNING', { comment: '' })])).toBe('nothing');
+  });
+
+  test('a job that waits or begins is accepted, whatever an older one of its name came to', () => {
+    expect(told(left(), [job(5, 'PENDING')])).toBe('accepted');
+    expect(told(left(), [job(6, 'CANCELLED'), job(5, 'RUNNING')])).toBe('accepted');
+  });
+
+  test('a job that was cancelled by hand is cancelled, not submitted again', () => {
+    expect(told(left(), [job(5, 'CANCELLED')])).toBe('cancelled: cancelled in Slurm, not through Muster');
+  });
+});
+
+describe('of the job that has the key', () => {
+  test('another job that took its id tells nothing', () => {
+    expect(told(claimedBy(5), [job(5, 'COMPLETED', { name: 'x', comment: 'x' })])).toBe('running');
+  });
+
+  test('a duplicate that ended at the claim tells nothing', () => {
+    expect(told(claimedBy(5), [job(5, 'RUNNING'), job(6, 'COMPLETED')])).toBe('running');
+  });
+
+  test('its exit is what the script saw', () => {
+    expect(told(claimedBy(5, exited(0)), [job(5, 'RUNNING')])).toBe('ended well');
+    expect(told(claimedBy(5, exited(3)), [])).toBe('user: exited with code 3');
+    expect(told(claimedBy(5, exited(139)), [job(5, 'RUNNING')])).toBe('user: killed by SIGSEGV');
+    expect(told(claimedBy(5, { ...exited(1), started: new Set() }), [])).toBe(
+      'infrastructure: srun could not start the step (code 1)',
+    );
+  });
+
+  test('a signal is explained by what Slurm did to the job', () => {
+    expect(told(claimedBy(5, exited(143)), [job(5, 'COMPLETING')])).toBe('running');
+    expect(told(claimedBy(5, exited(143)), [job(5, 'TIMEOUT')])).toBe('timeout: time limit reached');
+    expect(told(claimedBy(5, exited(137)), [job(5, 'OUT_OF_MEMORY')])).toBe(
+      'out-of-memory: ran out of memory',
+    );
+  });
+
+  test('what ended after our stop has the class of the stop', () => {
+    expect(told(claimedBy(5, { ...exited(0, true), stop }), [])).toBe(`preemption: ${stop.reason}`);
+    expect(told(claimedBy(5, { ...exited(0, false), stop }), [])).toBe('ended well');
+  });
+
+  test('where the script was ended with the job, Slurm tells why', () => {
+    expect(told(claimedBy(5), [job(5, 'NODE_FAIL')])).toBe('infrastructure: a node of the job failed');
+    expect(told(claimedBy(5, { stop }), [job(5, 'CANCELLED')])).toBe(`preemption: ${stop.reason}`);
+    expect(told(claimedBy(5), [job(5, 'COMPLETED')])).toBe('running');
+  });
+
+  test('one that Slurm forgot runs until the nodes are known to have ended it', () => {
+    expect(told(claimedBy(5), [], false)).toBe('running');
+    expect(told(claimedBy(5), [], true)).toMatch(/^infrastructure: Slurm lost the job/);
+  });
+});
+
+test('a stop that came first is the end, and a job that comes later changes nothing', () => {
+  expect(told(left({ claim: { job: null }, stop }), [])).toBe(`preemption: ${stop.reason}`);
+  expect(told(left({ claim: { job: null }, stop }), [job(7, 'RUNNING')])).toBe(`preemption: ${stop.reason}`);
+});

@@ -1,0 +1,71 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RunId, StopCommand } from '@muster/model';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { localRunDirectories, type RunDirectories } from './run-directory.ts';
+
+const run = 'run_000000000000000001_1' as RunId;
+const stop: StopCommand = { run, reason: 'asked', class: 'cancelled', signal: 'INT', graceMs: 1500 };
+const words = new Map([[0, ['', 'A=b\nc', 'echo', '']]]);
+const files = { tasks: [{ rank: 0, node: 'n1' }], steps: '0 n1 1 64M none\n', words };
+
+let shared: string;
+let directories: RunDirectories;
+beforeEach(() => {
+  shared = mkdtempSync(join(tmpdir(), 'muster-runs-'));
+  directories = localRunDirectories(shared);
+});
+afterEach(() => rmSync(shared, { recursive: true, force: true }));
+
+const claim = (): string => join(directories.of(run), 'claim');
+
+test('a run is fresh once, and its words reach the file as they are', async () => {
+  expect(await directories.prepare(run, files)).toBe(true);
+  expect(await directories.prepare(run, files)).toBe(false);
+  expect(readFileSync(join(directories.of(run), 'task-0'), 'utf8')).toBe('\0A=b\nc\0echo\0\0');
+  expect(await directories.open()).toEqual([run]);
+  expect(await directories.evidence(run)).toMatchObject({ tasks: files.tasks, claim: null, stop: null });
+});
+
+test('what the script tells is read, and half of a file is nothing', async () => {
+  await directories.prepare(run, files);
+  mkdirSync(claim());
+  expect(await directories.evidence(run)).toMatchObject({ claim: { job: null } });
+  writeFileSync(join(claim(), 'job'), '17\n');
+  writeFileSync(join(claim(), 'started-0'), '');
+  writeFileSync(join(claim(), 'exit-0'), '3');
+  writeFileSync(join(claim(), 'exit-0.new'), '3 no\n');
+  const seen = await directories.evidence(run);
+  expect(seen).toMatchObject({ claim: { job: 17 }, started: new Set([0]), exits: new Map() });
+  writeFileSync(join(claim(), 'exit-0'), '3 no\n');
+  expect((await directories.evidence(run))?.exits).toEqual(new Map([[0, { code: 3, stopped: false }]]));
+});
+
+test('a stop before the start claims the key, and one after leaves word of its signal', async () => {
+  expect(await directories.stop(run, stop)).toBe(true);
+  expect(await directories.evidence(run)).toMatchObject({
+    claim: { job: null },
+    stop: { class: 'cancelled', reason: 'asked' },
+  });
+  expect(await directories.stop(run, stop)).toBe(false);
+  expect(readFileSync(join(directories.of(run), 'stop'), 'utf8')).toBe('INT 1.5\n');
+});
+
+test('a run that is over can be claimed by nobody', async () => {
+  await directories.prepare(run, files);
+  writeFileSync(join(directories.of(run), 'output-0'), 'hello');
+  await directories.forget(run);
+  expect(await directories.open()).toEqual([]);
+  expect(await directories.isOver(run)).toBe(true);
+  expect(() => mkdirSync(claim())).toThrow(/ENOENT/);
+  const { data, size } = await directories.readOutput(run, 0, 1, 3);
+  expect([Buffer.from(data).toString(), size]).toEqual(['ell', 5]);
+});
+
+test('a command of an older epoch is not admitted, by whoever asks', async () => {
+  expect(await directories.admit(9)).toBe(true);
+  expect(await directories.admit(10)).toBe(true);
+  expect(await localRunDirectories(shared).admit(9)).toBe(false);
+  expect(await directories.admit(10)).toBe(true);
+});

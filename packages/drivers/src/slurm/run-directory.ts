@@ -1,0 +1,199 @@
+// A run's directory, which every node of the cluster sees: what the script needs, and what it leaves as evidence.
+//   run.json       where its tasks are to be; written before the submit, so that whoever looks knows what was meant
+//   steps, task-R  what the script and its steps read
+//   claim/         made once: by the script that runs, or by a stop that came first
+//   claim/job, claim/started-R, claim/exit-R, claim/stopping, output-R: told by the script
+//   stop           the stop that was asked for
+// A run of which all is known is moved to over/: a script that comes late finds no directory to claim in, and a submit that comes
+// late finds it there. Beside them epoch/N are the epochs that commands came with; the highest counts.
+import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isRunId, type RunId, type StopCommand } from '@muster/model';
+import * as z from 'zod';
+
+const plan = z.strictObject({
+  tasks: z.array(z.strictObject({ rank: z.int().min(0), node: z.string() })),
+});
+const stopFacts = z.strictObject({
+  class: z.enum(['cancelled', 'preemption', 'infrastructure', 'timeout']),
+  reason: z.string(),
+});
+export type StopFacts = z.infer<typeof stopFacts>;
+
+export interface RunFiles {
+  readonly tasks: readonly { readonly rank: number; readonly node: string }[];
+  /** One line a task, as the script reads them. */
+  readonly steps: string;
+  /** What becomes each task's process, by rank. */
+  readonly words: ReadonlyMap<number, readonly string[]>;
+}
+
+/** What is known of a run without asking Slurm. */
+export interface Evidence {
+  readonly tasks: RunFiles['tasks'];
+  /** Null while nobody claimed the key; a stop that claimed it has no job. */
+  readonly claim: { readonly job: number | null } | null;
+  readonly started: ReadonlySet<number>;
+  /** The code that srun gave, and whether the stop's signal had been sent. */
+  readonly exits: ReadonlyMap<number, { readonly code: number; readonly stopped: boolean }>;
+  readonly stop: StopFacts | null;
+}
+
+export interface RunDirectories {
+  readonly of: (run: RunId) => string;
+  /** Runs of which not everything is known. */
+  open(): Promise<RunId[]>;
+  isOver(run: RunId): Promise<boolean>;
+  /** False when it is there already: somebody has or had this run in hand. */
+  prepare(run: RunId, files: RunFiles): Promise<boolean>;
+  /** Null when there is no such run, or what it meant was never wholly written. */
+  evidence(run: RunId): Promise<Evidence | null>;
+  /** Whether this claimed the key, or the run is over: then nothing runs, and nothing will. */
+  stop(run: RunId, command: StopCommand): Promise<boolean>;
+  forget(run: RunId): Promise<void>;
+  readOutput(run: RunId, rank: number, offset: number, maxBytes: number): Promise<OutputPiece>;
+  /** False when a command with a higher epoch came before. */
+  admit(epoch: number): Promise<boolean>;
+}
+
+export interface OutputPiece {
+  readonly data: Uint8Array;
+  readonly size: number;
+}
+
+/** On a directory that this machine sees too. */
+export function localRunDirectories(shared: string): RunDirectories {
+  const of = (run: RunId): string => join(shared, 'runs', run);
+  const over = (run: RunId): string => join(shared, 'over', run);
+  let made: Promise<unknown> | null = null;
+  const make = (): Promise<unknown> => {
+    made ??= Promise.all(
+      ['runs', 'over', 'epoch'].map((name) => mkdir(join(shared, name), { recursive: true, mode: 0o700 })),
+    );
+    return made;
+  };
+
+  return {
+    of,
+    async open() {
+      await make();
+      return (await readdir(join(shared, 'runs'))).filter(isRunId);
+    },
+    isOver: (run) => exists(over(run)),
+    async prepare(run, { tasks, steps, words }) {
+      await make();
+      const dir = of(run);
+      const fresh = await madeNew(dir);
+      // Written by whoever came first; a script may be reading it.
+      if (!fresh && (await textOf(join(dir, 'run.json'))) !== null) return false;
+      const mode = { mode: 0o600 };
+      await writeFile(join(dir, 'steps'), steps, mode);
+      for (const [rank, list] of words)
+        await writeFile(join(dir, `task-${rank}`), list.map((word) => `${word}\0`).join(''), mode);
+      await writeWhole(join(dir, 'run.json'), JSON.stringify({ tasks }));
+      return fresh;
+    },
+    async evidence(run) {
+      const dir = (await exists(of(run))) ? of(run) : over(run);
+      const meant = await textOf(join(dir, 'run.json'));
+      const stop = await stopOf(dir);
+      if (meant === null) return stop === null ? null : { ...nothing, claim: { job: null }, stop };
+      const { tasks } = plan.parse(JSON.parse(meant));
+      const names = await namesIn(join(dir, 'claim'));
+      if (names === null) return { ...nothing, tasks, stop };
+      const job = await textOf(join(dir, 'claim', 'job'));
+      const exits = new Map<number, { code: number; stopped: boolean }>();
+      for (const rank of ranksOf(names, 'exit-')) {
+        const [, code, word] =
+          /^(\d{1,3}) (yes|no)\n$/.exec(await text(join(dir, 'claim', `exit-${rank}`))) ?? [];
+        if (code !== undefined) exits.set(rank, { code: Number(code), stopped: word === 'yes' });
+      }
+      const id = job === null || !/^\d{1,10}\n$/.test(job) ? null : Number(job);
+      return { tasks, claim: { job: id }, started: new Set(ranksOf(names, 'started-')), exits, stop };
+    },
+    async stop(run, { class: errorClass, reason, signal, graceMs }) {
+      await make();
+      if (await exists(over(run))) return true;
+      const dir = of(run);
+      await madeNew(dir);
+      await writeWhole(join(dir, 'stop.json'), JSON.stringify({ class: errorClass, reason }));
+      await writeWhole(join(dir, 'stop'), `${signal} ${Math.max(graceMs, 0) / 1000}\n`);
+      // The stop lies there before the claim is tried: a script that claimed first reads it or is told of it.
+      return madeNew(join(dir, 'claim'));
+    },
+    async forget(run) {
+      await make();
+      await rename(of(run), over(run)).catch(unlessMissing);
+    },
+    async readOutput(run, rank, offset, maxBytes) {
+      const dir = (await exists(of(run))) ? of(run) : over(run);
+      const file = await open(join(dir, `output-${rank}`)).catch(unlessMissing);
+      if (!file) return { data: new Uint8Array(), size: 0 };
+      try {
+        const { size } = await file.stat();
+        const data = new Uint8Array(Math.max(0, Math.min(maxBytes, size - offset)));
+        const { bytesRead } = await file.read(data, 0, data.length, offset);
+        return { data: data.subarray(0, bytesRead), size };
+      } finally {
+        await file.close();
+      }
+    },
+    async admit(epoch) {
+      await make();
+      const dir = join(shared, 'epoch');
+      const seen = (await readdir(dir)).map(Number);
+      if (seen.some((other) => other > epoch)) return false;
+      if (!seen.includes(epoch)) await madeNew(join(dir, String(epoch)));
+      return true;
+    },
+  };
+}
+
+const nothing = { tasks: [], claim: null, started: new Set<number>(), exits: new Map(), stop: null };
+
+async function stopOf(dir: string): Promise<StopFacts | null> {
+  const content = await textOf(join(dir, 'stop.json'));
+  return content === null ? null : stopFacts.parse(JSON.parse(content));
+}
+
+function ranksOf(names: readonly string[], prefix: string): number[] {
+  return names
+    .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
+    .map((name) => Number(name.slice(prefix.length)));
+}
+
+/** Readers see the old content or the new, never a part. */
+async function writeWhole(file: string, content: string): Promise<void> {
+  await writeFile(`${file}.new`, content, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}
+
+async function madeNew(dir: string): Promise<boolean> {
+  try {
+    await mkdir(dir, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await namesIn(path)) !== null;
+}
+
+async function namesIn(dir: string): Promise<string[] | null> {
+  return (await readdir(dir).catch(unlessMissing)) ?? null;
+}
+
+function text(file: string): Promise<string> {
+  return readFile(file, 'utf8');
+}
+
+async function textOf(file: string): Promise<string | null> {
+  return (await text(file).catch(unlessMissing)) ?? null;
+}
+
+function unlessMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}

@@ -1,0 +1,169 @@
+// The Slurm driver. A run is one Slurm job whose name and comment are its key; ids mean nothing beyond one controller's life. Slurm
+// cannot check an epoch or a key, so the shared directory of the runs does (run-directory.ts) and the job claims its key before it
+// runs (batch-script.ts). What sbatch did not answer may be carried out later, so a run that somebody had in hand before is looked
+// for first, and what starts twice in spite of that ends at the claim.
+import { setTimeout as pause } from 'node:timers/promises';
+import { type NodeId, OperationalError, type RunId, type StopCommand, type TaskReport } from '@muster/model';
+import type { CommandAnswer, Driver, OutputAnswer, OutputRequest } from '../contract.ts';
+import { batchScript } from './batch-script.ts';
+import { CommandError, type Commands } from './commands.ts';
+import { Gathering, type Part } from './gathering.ts';
+import { parseJobs, parseNodes, type SlurmJob, type SlurmNode } from './listing.ts';
+import { jobsOf, reportsOf } from './reports.ts';
+import type { RunDirectories } from './run-directory.ts';
+import { type Sight, sightOf } from './sight.ts';
+import { type Billing, type RunPart, submissionOf } from './submission.ts';
+
+export interface SlurmDeps {
+  readonly commands: Commands;
+  readonly directories: RunDirectories;
+  /** Slurm's name of a node; null when it is none of this cluster. */
+  readonly nodeName: (node: NodeId) => string | null;
+  readonly billing: (project: string) => Billing;
+  /** How long the commands of a run on several nodes may come one after another. */
+  readonly gatherMs?: number;
+}
+
+export interface SlurmDriver extends Driver {
+  /** Everything there is to see; rejects when Slurm does not answer or cannot be read. */
+  look(): Promise<Sight>;
+  /** Its end is committed: it is looked at no more, and nothing of this key will ever run. */
+  forget(run: RunId): Promise<void>;
+}
+
+/** What sbatch says when no job was made and none will be; after any other error there may be one. */
+const refusals =
+  /Invalid (account|partition|qos|node name|generic resource|job|feature)|not available|time limit is invalid|violates accounting|permission denied|cannot be satisfied|can not be satisfied|More processors requested|Node count specification invalid/i;
+const gone = /Invalid job id|already (completing|completed|finished)/i;
+const outputLookMs = 100;
+
+export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
+  const { commands, directories, nodeName, billing } = deps;
+  let known = new Map<string, SlurmNode>();
+  const gathering = new Gathering(deps.gatherMs ?? 10_000, send);
+
+  const jobs = async (): Promise<SlurmJob[]> => parseJobs(await commands('squeue', ['--json']));
+
+  async function nodes(): Promise<SlurmNode[]> {
+    const list = parseNodes(await commands('sinfo', ['--json']));
+    known = new Map(list.map((node) => [node.name, node]));
+    return list;
+  }
+
+  async function partOf({ node, command }: Part): Promise<RunPart | null> {
+    const name = nodeName(node);
+    if (name === null) return null;
+    if (!known.has(name)) await nodes();
+    const found = known.get(name);
+    return found ? { node: name, gres: found.gres, command } : null;
+  }
+
+  async function send(parts: readonly Part[]): Promise<CommandAnswer> {
+    return answered(async () => {
+      const found = await Promise.all(parts.map(partOf));
+      const placed = found.filter((part) => part !== null);
+      const [first] = placed;
+      if (!first || placed.length !== parts.length)
+        return { outcome: 'refused', detail: 'Slurm has no such node' };
+      const { run, project } = first.command;
+      const submission = submissionOf(placed, billing(project));
+      if (!submission.ok) return { outcome: 'refused', detail: submission.detail };
+      const fresh = await directories.prepare(run, submission.files);
+      if (!fresh && (await held(run)).length > 0) return { outcome: 'accepted' };
+      return submit(run, submission.options);
+    });
+  }
+
+  async function submit(run: RunId, options: readonly string[]): Promise<CommandAnswer> {
+    try {
+      await commands('sbatch', options, batchScript(directories.of(run)));
+      return { outcome: 'accepted' };
+    } catch (error) {
+      if (!(error instanceof CommandError) || error.kind !== 'exited' || !refusals.test(error.said))
+        throw error;
+      await directories.forget(run);
+      return { outcome: 'refused', detail: error.said.trim().slice(0, 500) };
+    }
+  }
+
+  async function held(run: RunId) {
+    const evidence = await directories.evidence(run);
+    return evidence ? reportsOf(run, evidence, await jobs(), false) : [];
+  }
+
+  async function stop(command: StopCommand): Promise<CommandAnswer> {
+    const { run } = command;
+    const claimed = await directories.stop(run, command);
+    const live = jobsOf(run, await jobs()).filter(({ phase }) => phase !== 'over');
+    for (const { id, phase } of live) {
+      // The name again: the id may be another's by now.
+      if (phase === 'waits') await cancel([`--name=${run}`, String(id)]);
+      else if (!claimed) await cancel(['--batch', '--signal=USR1', `--name=${run}`, String(id)]);
+    }
+    return { outcome: 'accepted' };
+  }
+
+  async function cancel(args: readonly string[]): Promise<void> {
+    try {
+      await commands('scancel', args);
+    } catch (error) {
+      const isGone = error instanceof CommandError && error.kind === 'exited' && gone.test(error.said);
+      if (!isGone) throw error;
+    }
+  }
+
+  async function output({ run, rank, offset, maxBytes, waitMs }: OutputRequest): Promise<OutputAnswer> {
+    const deadline = performance.now() + waitMs;
+    for (;;) {
+      // Whether it is over before what it wrote: nothing is written after that.
+      const evidence = await directories.evidence(run);
+      const over = evidence?.exits.has(rank) === true || (await directories.isOver(run));
+      const { data, size } = await directories.readOutput(run, rank, offset, maxBytes);
+      const end = over && offset + data.length >= size;
+      if (data.length > 0 || end || performance.now() >= deadline) return { offset, data, size, end };
+      await pause(outputLookMs);
+    }
+  }
+
+  return {
+    capabilities: { has: ['signals'], assigns: 'count' },
+    submit: (target, command) =>
+      answered(async () => {
+        if (!(await directories.admit(target.epoch))) return { outcome: 'stale-epoch' };
+        if (await directories.isOver(command.run)) return { outcome: 'accepted' };
+        return gathering.add({ node: target.node, command });
+      }),
+    stop: (target, command) =>
+      answered(async () => {
+        if (!(await directories.admit(target.epoch))) return { outcome: 'stale-epoch' };
+        return stop(command);
+      }),
+    async find(node, run): Promise<readonly TaskReport[] | null> {
+      try {
+        const name = nodeName(node);
+        return (await held(run)).filter((report) => report.node === name).map(withoutNode);
+      } catch {
+        return null;
+      }
+    },
+    output: (request) =>
+      output(request).catch((error: unknown) => {
+        const message = `the shared directory of ${request.node} does not answer`;
+        throw new OperationalError('node-unreachable', message, { cause: error });
+      }),
+    look: () => sightOf(commands, directories, jobs, nodes),
+    forget: (run) => directories.forget(run),
+  };
+}
+
+function withoutNode({ run, rank, state, exit }: TaskReport): TaskReport {
+  return { run, rank, state, exit };
+}
+
+async function answered(ask: () => Promise<CommandAnswer>): Promise<CommandAnswer> {
+  try {
+    return await ask();
+  } catch {
+    return { outcome: 'unknown' };
+  }
+}
