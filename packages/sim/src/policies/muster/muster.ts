@@ -69,7 +69,10 @@ const cyclesMax = 1000;
 /** A policy that says itself what it does with learned run times keeps it. */
 function learning(policy: MusterPolicy, { savesWork }: Trace): MusterPolicy {
   if (policy.runTimes.use === 'learned') return policy;
-  return { ...policy, runTimes: { use: 'learned', first: 'expected', stop: savesWork ? 'longer' : 'nobody' } };
+  return {
+    ...policy,
+    runTimes: { use: 'learned', first: 'expected', stop: savesWork ? 'longer' : 'nobody' },
+  };
 }
 
 class MusterPlayer implements Player {
