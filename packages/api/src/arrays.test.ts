@@ -52,7 +52,7 @@ test('a member is looked at by its index, before and after it started', async ()
     array: { running: 1, waiting: 2, notStarted: [[1, 2]] },
   });
   const page = (await get(`${id}/members?state=running,ended`)).json();
-  expect(page).toMatchObject({ items: [{ id: `${id}[0]`, index: 0 }], next: null });
+  expect(page).toMatchObject({ items: [{ id: `${id}[0]`, index: 0, plannedStart: null }], next: null });
   const why = (await get(`${id}/why`)).json();
   expect(why.text).toContain('1 running, 2 waiting, 0 succeeded, 0 failed of 3 members');
   const events = (await world.ask('GET', `/v1/events?after=0&job=${id}[0]`, { token })).json();

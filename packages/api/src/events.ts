@@ -9,11 +9,11 @@ import { pause } from './changes.ts';
 import { defaultLimit, limitParam } from './check-input.ts';
 import type { Api } from './deps.ts';
 import { findJob } from './find-job.ts';
+import { eventFor } from './of-others.ts';
 import { refuse } from './problem.ts';
 import { type Call, header, route, streamed } from './route.ts';
 import { wantsStream } from './sse.ts';
 import { eventSchema, pageOf } from './view-schemas.ts';
-import { eventView } from './views.ts';
 
 const position = z.string().max(200).optional();
 const query = z.strictObject({
@@ -57,7 +57,10 @@ export const listEvents = route({
       : Math.max(head.sequence, events.at(-1)?.sequence ?? after);
     const next = `${head.logId}.${reached}`;
     return {
-      body: { items: events.map(eventView), next: more ? next : null },
+      body: {
+        items: await Promise.all(events.map((event) => eventFor(api, caller, event))),
+        next: more ? next : null,
+      },
       headers: { 'muster-cursor': next },
     };
   },
@@ -115,7 +118,8 @@ async function tail(api: Api, call: Call, logId: string, from: number, job: JobI
       if (head.logId !== logId) break;
       const events = await api.store.events({ scope: call.caller.project, after, job, limit: pageSize });
       for (const event of events) {
-        await stream.send(event.body.kind, eventView(event), `${logId}.${event.sequence}`);
+        const view = await eventFor(api, call.caller, event);
+        await stream.send(event.body.kind, view, `${logId}.${event.sequence}`);
         after = event.sequence;
         told = after;
       }

@@ -23,6 +23,7 @@ import type { Api } from './deps.ts';
 import { verdictView } from './engine-views.ts';
 import { findJob, findRange } from './find-job.ts';
 import { ifMatch } from './if-match.ts';
+import { detailFor, jobFor } from './of-others.ts';
 import { committed, outcomeUnknown } from './outcome.ts';
 import { notFound, type RefusedError, refuse } from './problem.ts';
 import { plannedStarts, withReasons } from './reasons.ts';
@@ -166,7 +167,7 @@ export const listJobs = route({
     const last = rows.length > limit ? page.at(-1) : undefined;
     return {
       body: {
-        items: page.map((row) => jobView(row, planned.get(row.id))),
+        items: page.map((row) => jobFor(caller, jobView(row, planned.get(row.id)))),
         next: last ? await api.cursors.sign('jobs', last.id) : null,
       },
     };
@@ -193,7 +194,8 @@ export const getJob = route({
       withReasons(api, [row]),
       plannedStarts(api, [row]),
     ]);
-    return { body: jobDetail(shown, runs, planned.get(row.id) ?? null), headers: { etag: etag(row) } };
+    const detail = jobDetail(shown, runs, planned.get(row.id) ?? null);
+    return { body: detailFor(call.caller, detail), headers: { etag: etag(row) } };
   },
 });
 
@@ -228,7 +230,8 @@ const changing = (act: Act, summary: string) =>
         (refusal) => notChanged(act, refusal, now),
         `read ${row.id} to see`,
       );
-      return { body: jobView(now), headers: { etag: etag(now), ...sequenceHeader(sequence) } };
+      const body = jobFor(call.caller, jobView(now));
+      return { body, headers: { etag: etag(now), ...sequenceHeader(sequence) } };
     },
   });
 
@@ -276,7 +279,8 @@ export const listMembers = route({
     const after = query.cursor === undefined ? -1 : Number(await api.cursors.read('members', query.cursor));
     const { state: states = null, outcome = null } = query;
     const rows = await api.store.members({ array: row.id, states, outcome, after, limit: limit + 1 });
-    const items = (await withReasons(api, rows.slice(0, limit))).map(jobView);
+    const shown = await withReasons(api, rows.slice(0, limit));
+    const items = shown.map((row) => jobFor(call.caller, jobView(row)));
     const last = rows.length > limit ? items.at(-1) : undefined;
     const next = last ? await api.cursors.sign('members', String(last.index)) : null;
     return { body: { items, next } };

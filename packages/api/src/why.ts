@@ -18,6 +18,7 @@ import { countParam } from './check-input.ts';
 import type { Api } from './deps.ts';
 import { verdictView } from './engine-views.ts';
 import { visibleJob } from './jobs.ts';
+import { textFor } from './of-others.ts';
 import { route } from './route.ts';
 import { seenBy } from './seen-by.ts';
 import { time } from './time-text.ts';
@@ -54,7 +55,10 @@ export const whyJob = route({
       state: row.state.state,
       sequence,
       verdict: shown && verdictView(shown),
-      text: whyText(row, shown, runs.find(({ id }) => 'run' in row.state && id === row.state.run) ?? null),
+      text: textFor(
+        call.caller,
+        whyText(row, shown, runs.find(({ id }) => 'run' in row.state && id === row.state.run) ?? null),
+      ),
       explanation: shown && explanation ? seenBy(call.caller, explanation) : null,
       preemptions: await preemptions(api, call.caller, row, runs),
       victims: stopped,
@@ -85,7 +89,7 @@ async function preemptions(
     const other = await api.store.job(by);
     const seen = other !== null && sees(caller, other.spec.project);
     const reason = reasons.get(atMs) ?? null;
-    found.push({ at: time(atMs), by: seen ? by : null, reason: seen ? reason : reason && nameless(reason) });
+    found.push({ at: time(atMs), by: seen ? by : null, reason: reason && textFor(caller, reason) });
   }
   return found;
 }
@@ -93,10 +97,6 @@ async function preemptions(
 function preemptedText({ state }: RunRow): string | null {
   if (state.state !== 'ended' || state.result.outcome !== 'failed') return null;
   return state.result.class === 'preemption' ? state.result.reason.message : null;
-}
-
-function nameless(reason: string): string {
-  return reason.replace(/ for \S+ of project [^,]+/, ' for a job of another project');
 }
 
 const victimsMax = 20;
