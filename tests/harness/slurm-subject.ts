@@ -27,6 +27,7 @@ export function slurmSubject(slurm: TestSlurm): SlurmSubject {
     directories: localRunDirectories(slurm.shared),
     nodeName: (node) => names.get(node) ?? null,
     billing: () => ({}),
+    gatherMs: 2000,
   });
   const observed: Observation[] = [];
   const told = new Map<string, string>();

@@ -221,6 +221,7 @@ async function writeConfiguration(dir: string, nodes: readonly string[]): Promis
     'MpiDefault=none',
     'ReturnToService=2',
     'KillWait=2',
+    'SlurmdTimeout=15',
     // Declared hardware is believed, whatever this machine has.
     'SlurmdParameters=config_overrides',
     ...nodeLines,

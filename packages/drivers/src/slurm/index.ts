@@ -1,4 +1,5 @@
 export * from './commands.ts';
+export * from './inventory.ts';
 export type { SlurmNode } from './listing.ts';
 export * from './run-directory.ts';
 export type { Sight, Taken } from './sight.ts';

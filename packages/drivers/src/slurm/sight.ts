@@ -6,9 +6,11 @@ import { parseGres } from './gres.ts';
 import type { SlurmJob, SlurmNode } from './listing.ts';
 import { jobsOf, type PlacedReport, reportsOf } from './reports.ts';
 import type { RunDirectories } from './run-directory.ts';
+import { parseTopology, type Switches } from './topology.ts';
 
 export interface Sight {
   readonly nodes: readonly SlurmNode[];
+  readonly switches: Switches;
   /** When the controller was started, in its own words: another text is another life of it. */
   readonly boot: string;
   /** Every node has registered since, or is known to be down: what is not listed does not run. */
@@ -34,9 +36,10 @@ export async function sightOf(
   const early = new Map(
     await Promise.all(runs.map(async (run) => [run, await directories.evidence(run)] as const)),
   );
-  const [jobs, nodes, controller] = await Promise.all([
+  const [jobs, nodes, switches, controller] = await Promise.all([
     listJobs(),
     listNodes(),
+    commands('scontrol', ['show', 'topology']).then(parseTopology),
     commands('scontrol', ['show', 'config']).then(parseController),
   ]);
   const settled = controller.upMs >= controller.slurmdTimeoutMs;
@@ -46,7 +49,7 @@ export async function sightOf(
     const evidence = over ? await directories.evidence(run) : seen;
     if (evidence) reports.push(...reportsOf(run, evidence, jobs, settled));
   }
-  return { nodes, boot: controller.boot, settled, reports, taken: takenBy(jobs, new Set(runs)) };
+  return { nodes, switches, boot: controller.boot, settled, reports, taken: takenBy(jobs, new Set(runs)) };
 }
 
 /** Of jobs that are not ours. A job with one of our keys for a name, but not of ours, is counted too. */

@@ -1,0 +1,149 @@
+// The Slurm driver on a real Slurm: gangs, what users write, other people's jobs, and hands from outside.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RunId } from '@muster/model';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { onSlurm } from '../harness/on-slurm.ts';
+import { eventually } from '../harness/processes.ts';
+import { type SlurmSubject, slurmSubject } from '../harness/slurm-subject.ts';
+import { accepted, cancel, ended, freshRun, shellTask, started, submit } from './start.ts';
+
+onSlurm('the Slurm driver', (slurm) => {
+  let subject: SlurmSubject;
+  beforeAll(() => {
+    subject = slurmSubject(slurm());
+  });
+  afterAll(() => subject.close());
+
+  const outputOf = async (run: RunId, rank: number): Promise<string> => {
+    const asked = { node: subject.node, run, rank, offset: 0, maxBytes: 10_000, waitMs: 10_000 };
+    return Buffer.from((await subject.driver.output(asked)).data).toString();
+  };
+
+  /** Those jobs of these keys that wait or run. */
+  const listed = (...runs: RunId[]): Promise<string> =>
+    slurm().command('squeue', '--noheader', `--name=${runs.join(',')}`, '--states=PENDING,RUNNING');
+
+  it('runs a gang on two nodes as one job, each task on its node with devices of its own', async () => {
+    const run = freshRun();
+    const task = (rank: number) =>
+      shellTask(rank, 'echo $RANK $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES', {
+        env: { RANK: String(rank) },
+        devices: [2 * (rank % 2), 2 * (rank % 2) + 1],
+      });
+    const gang = { n2: [task(0), task(1)], n3: [task(2), task(3)] };
+    expect(await submit(subject, run, gang)).toEqual([accepted, accepted]);
+    expect(await ended(subject, run, 4)).toEqual(Array(4).fill({ ok: true }));
+    const told = await Promise.all([0, 1, 2, 3].map((rank) => outputOf(run, rank)));
+    expect(told.map((line) => line.split(' ').slice(0, 2).join(' '))).toEqual([
+      '0 n2',
+      '1 n2',
+      '2 n3',
+      '3 n3',
+    ]);
+    for (const pair of [told.slice(0, 2), told.slice(2)])
+      expect(pair.map((line) => line.trim().split(' ')[2]).toSorted()).toEqual(['0,1', '2,3']);
+    const jobs = await slurm().command(
+      'squeue',
+      '--noheader',
+      '--states=all',
+      `--name=${run}`,
+      '--format=%i',
+    );
+    expect(jobs.trim().split('\n')).toHaveLength(1);
+  });
+
+  it('submits no part of a gang that did not come whole', async () => {
+    const run = freshRun();
+    const late = submit(subject, run, { n1: [shellTask(0, 'true')] }, { nodes: 2 });
+    expect(await late).toEqual([{ outcome: 'unknown' }]);
+    expect(await subject.driver.find(subject.node, run)).toEqual([]);
+  });
+
+  it('hands what users write on as data', async () => {
+    const run = freshRun();
+    const trap = join(slurm().dir, 'trap');
+    const words = [
+      '$(touch trap)',
+      "'; touch trap; '",
+      '`touch trap`',
+      '#SBATCH --hold',
+      '--help',
+      'a\nb',
+      '',
+      '\\',
+    ].map((word) => word.replaceAll('touch trap', `touch ${trap}`));
+    const task = {
+      ...shellTask(0, ''),
+      command: ['printf', '[%s]', ...words, '$X'],
+      env: { X: words.join(' ') },
+    };
+    await submit(subject, run, { n1: [task] });
+    expect(await ended(subject, run)).toEqual([{ ok: true }]);
+    expect(await outputOf(run, 0)).toBe([...words, '$X'].map((word) => `[${word}]`).join(''));
+    expect(existsSync(trap)).toBe(false);
+  });
+
+  it('sees nodes, devices and what other people hold of them', async () => {
+    const other = ['--nodelist=n4', '--gres=gpu:3', '--cpus-per-task=2', '--mem=100', '--output=/dev/null'];
+    const id = (await slurm().command('sbatch', '--parsable', ...other, '--wrap', 'sleep 600')).trim();
+    const taken = await eventually('it is seen', 60_000, async () =>
+      (await subject.driver.look()).taken.get('n4'),
+    );
+    expect(taken).toEqual({ cpus: 2, memoryMib: 100, devices: 3 });
+    const { nodes, switches } = await subject.driver.look();
+    expect(nodes.map(({ name, gres, usable }) => [name, gres, usable])).toEqual(
+      ['n1', 'n2', 'n3', 'n4'].map((name) => [name, 'gpu:h100:4', true]),
+    );
+    expect([...switches].map(([name, above]) => [name, above.get(0), above.get(1)])).toEqual([
+      ['n1', 'leaf1', 'spine'],
+      ['n2', 'leaf1', 'spine'],
+      ['n3', 'leaf2', 'spine'],
+      ['n4', 'leaf2', 'spine'],
+    ]);
+    await slurm().command('scancel', id);
+  });
+
+  it('refuses what Slurm will never take, and nothing of it ever runs', async () => {
+    const run = freshRun();
+    const [answer] = await submit(subject, run, { n1: [shellTask(0, 'true', { memoryMib: 1_000_000 })] });
+    expect(answer).toMatchObject({
+      outcome: 'refused',
+      detail: expect.stringMatching(/not available|satisfied/i),
+    });
+    const alive = (await subject.driver.find(subject.node, run))?.filter(({ state }) => state !== 'ended');
+    expect(alive).toEqual([]);
+  });
+
+  it('stops what waits in the queue, and what is sent afterwards', async () => {
+    const waits = freshRun();
+    const blocker = freshRun();
+    const whole = { cpuMilli: 8000 };
+    await submit(subject, blocker, { n1: [shellTask(0, 'sleep 600', whole)] });
+    await started(subject, blocker);
+    await submit(subject, waits, { n1: [shellTask(0, 'echo never', whole)] });
+    expect(await cancel(subject, waits)).toEqual(accepted);
+    expect(await ended(subject, waits)).toMatchObject([{ ok: false, class: 'cancelled' }]);
+    expect(await submit(subject, waits, { n2: [shellTask(0, 'echo never')] })).toEqual([accepted]);
+    expect(await cancel(subject, blocker)).toEqual(accepted);
+    expect(await ended(subject, blocker)).toMatchObject([{ ok: false, class: 'cancelled' }]);
+    await eventually('Slurm has neither', 60_000, async () => (await listed(waits, blocker)) === '');
+  });
+
+  it('takes a hand from outside for what it is, and Slurm does not start the job again', async () => {
+    const [byHand, lost] = [freshRun(), freshRun()];
+    await submit(subject, byHand, { n1: [shellTask(0, 'sleep 600')] });
+    await submit(subject, lost, { n2: [shellTask(0, 'sleep 600')] });
+    await started(subject, byHand);
+    await started(subject, lost);
+    await slurm().command('scancel', `--name=${byHand}`);
+    await slurm().command('scontrol', 'update', 'NodeName=n2', 'State=DOWN', 'Reason=test');
+    expect(await ended(subject, byHand)).toMatchObject([
+      { ok: false, class: 'cancelled', reason: { code: 'cancelled-in-slurm' } },
+    ]);
+    expect(await ended(subject, lost)).toMatchObject([{ ok: false, class: 'infrastructure' }]);
+    // The node registers again by itself; a job that Slurm puts back into its queue would start now.
+    await slurm().ready();
+    expect(await listed(lost)).toBe('');
+  });
+});
