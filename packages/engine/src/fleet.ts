@@ -180,11 +180,25 @@ export class Fleet {
     count: number,
     milli: number,
   ): void {
+    this.changeTasks(sign, slot, 1, amounts, devices, at, count, milli);
+  }
+
+  /** The same of several tasks that take alike, with the devices of all. */
+  changeTasks(
+    sign: 1 | -1,
+    slot: number,
+    tasks: number,
+    amounts: { readonly cpuMilli: number; readonly memoryMib: number },
+    devices: ArrayLike<number>,
+    at: number,
+    count: number,
+    milli: number,
+  ): void {
     for (let i = 0; i < count; i++) this.#sell(slot, devices[at + i]!, sign * milli);
-    this.tasks[slot]! += sign;
-    if (this.resources.list.length > 0) this.#use(sign, slot, devices, at, count, milli);
-    change(this.usedCpu, slot, sign * amounts.cpuMilli, 'taken cores');
-    change(this.usedMemory, slot, sign * amounts.memoryMib, 'taken memory');
+    this.tasks[slot]! += sign * tasks;
+    if (this.resources.list.length > 0) this.#use(sign, slot, tasks, devices, at, count, milli);
+    change(this.usedCpu, slot, sign * tasks * amounts.cpuMilli, 'taken cores');
+    change(this.usedMemory, slot, sign * tasks * amounts.memoryMib, 'taken memory');
     this.#refree(slot);
   }
 
@@ -436,10 +450,11 @@ export class Fleet {
     this.tree.remove(slot);
   }
 
-  /** What a task uses of the resources of its node's domains. */
+  /** What tasks use of the resources of their node's domains. */
   #use(
     sign: 1 | -1,
     slot: number,
+    tasks: number,
     devices: ArrayLike<number>,
     at: number,
     count: number,
@@ -447,7 +462,7 @@ export class Fleet {
   ): void {
     const { needs } = this.byClass[this.classOf[slot]!]!;
     for (let r = 0; r < needs.length; r++) {
-      let amount = this.resources.list[r]!.perTask * wholeDevice;
+      let amount = tasks * this.resources.list[r]!.perTask * wholeDevice;
       for (let i = 0; i < count; i++) amount += (needs[r]![devices[at + i]!] ?? 0) * milli;
       this.resources.change(slot, r, sign * amount);
     }

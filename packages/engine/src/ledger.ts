@@ -54,17 +54,27 @@ export function giveBack(fleet: Fleet, from: number): void {
   while (ledger.size > from) {
     const slot = ledger.slot[ledger.size - 1]!;
     const position = fleet.begin(slot);
-    for (let pick = ledger.size - 1; pick >= from && ledger.slot[pick] === slot; pick--) {
-      const fit = ledger.fits[pick]!;
-      for (let t = ledger.tasks[pick]! - 1, at = ledger.devicesAt[pick]! + t * fit.count; t >= 0; t--) {
-        fleet.changeTask(-1, slot, fit, ledger.devices, at, fit.count, fit.milli);
-        at -= fit.count;
-      }
-      if (ledger.first[pick] === 1) fleet.leaveRun(slot);
-      ledger.removeLast();
-    }
+    while (ledger.size > from && ledger.slot[ledger.size - 1] === slot) giveBackAlike(fleet, slot, from);
     fleet.end(slot, position);
   }
+}
+
+/** The last rows, as many as are of one fit: their devices stand one behind the other. */
+function giveBackAlike(fleet: Fleet, slot: number, from: number): void {
+  const { ledger } = fleet;
+  const fit = ledger.fits[ledger.size - 1]!;
+  let tasks = 0;
+  let runs = 0;
+  let at = 0;
+  let last = ledger.size - 1;
+  for (; last >= from && ledger.slot[last] === slot && ledger.fits[last] === fit; last--) {
+    tasks += ledger.tasks[last]!;
+    runs += ledger.first[last]!;
+    at = ledger.devicesAt[last]!;
+    ledger.removeLast();
+  }
+  fleet.changeTasks(-1, slot, tasks, fit, ledger.devices, at, tasks * fit.count, fit.milli);
+  for (; runs > 0; runs--) fleet.leaveRun(slot);
 }
 
 /** Rows of the fleet's ledger: in the order they were chosen; of each group, lower ranks first. */
