@@ -90,7 +90,7 @@ export class Future {
   }
 
   #makeStep(): boolean {
-    const { ends } = this.#state;
+    const { ends, table } = this.#state;
     const own = this.#own[this.#ownNext];
     const run = this.#runNext < 0 ? null : ends.order.at(this.#runNext);
     if ((!own && run === null) || this.#looks.left <= 0) return false;
@@ -101,9 +101,9 @@ export class Future {
       const slot = ends.order.at(this.#runNext);
       if (ends.endMs[slot] !== atMs) break;
       // What a victim holds is claimed.
-      if (this.#state.claims.isVictim(ends.runs[slot]!.run)) continue;
+      if (this.#state.claims.isVictim(table.live[slot]!.run)) continue;
       const end = { endMs: atMs, assumed: ends.assumed[slot] === 1, overdue: ends.isOverdue(slot) };
-      changes.push({ holding: holdingOfRun(this.#state, ends.runs[slot]!, end), sign: -1 });
+      changes.push({ holding: holdingOfRun(this.#state, table.live[slot]!, end), sign: -1 });
     }
     for (; this.#own[this.#ownNext]?.atMs === atMs; this.#ownNext++) changes.push(this.#own[this.#ownNext]!);
     this.#looks.left -= changes.length;

@@ -147,19 +147,22 @@ function leftThen({ fleets }: State, { beside, loads }: Reserved): number[] {
 
 /** What will have ended on the nodes, and only what it has there. */
 function endedOn(state: State, { atMs, slots }: Ready, placed: PlacedJobs, placedOn: PlacedOn): Holding[] {
-  const { ends, claims } = state;
+  const { ends, table, claims } = state;
   const runs = new Set<number>();
   const jobs = new Set<number>();
   for (const slot of slots) {
-    for (const run of ends.on(slot))
-      if (ends.endMs[run]! <= atMs && !claims.isVictim(ends.runs[run]!.run)) runs.add(run);
+    for (let link = table.first(slot); link >= 0; link = table.linkNext[link]!) {
+      const run = table.linkRun[link]!;
+      if (!ends.isAwaited(run) || ends.endMs[run]! > atMs) continue;
+      if (!claims.isVictim(table.live[run]!.run)) runs.add(run);
+    }
     for (let pick = placedOn.first(slot); pick >= 0; pick = placedOn.next(pick))
       if (placedOn.endMs[pick]! <= atMs) jobs.add(placedOn.of[pick]!);
   }
   const there: Holding[] = [];
   for (const run of runs) {
     const end = { endMs: ends.endMs[run]!, assumed: ends.assumed[run] === 1, overdue: ends.isOverdue(run) };
-    there.push(holdingOfRun(state, ends.runs[run]!, end));
+    there.push(holdingOfRun(state, table.live[run]!, end));
   }
   for (const at of jobs) there.push(holdingOfPlaced(state, placed.get(at)));
   const nodes = new Set(slots);

@@ -264,11 +264,13 @@ class Parts {
 
   collect(state: State, slot: number, placed: PlacedOn): number {
     this.#placed = placed;
-    const { ends, claims } = state;
+    const { ends, table, claims } = state;
     let count = 0;
-    for (const run of ends.on(slot)) {
+    for (let link = table.first(slot); link >= 0; link = table.linkNext[link]!) {
+      const run = table.linkRun[link]!;
+      if (!ends.isAwaited(run)) continue;
       // What a victim holds is claimed.
-      if (claims.size > 0 && claims.isVictim(ends.runs[run]!.run)) continue;
+      if (claims.size > 0 && claims.isVictim(table.live[run]!.run)) continue;
       this.#insert(count++, ends.endMs[run]!, run);
     }
     for (let pick = placed.first(slot); pick >= 0; pick = placed.next(pick))
@@ -290,7 +292,7 @@ class Parts {
   }
 
   /** The index is not told, and nothing asks it before all is put back. */
-  change({ ends, fleets }: State, slot: number, at: number, sign: 1 | -1): void {
+  change({ table, fleets }: State, slot: number, at: number, sign: 1 | -1): void {
     const fleet = fleets.live;
     const what = this.#what[at]!;
     if (what < 0) {
@@ -302,9 +304,9 @@ class Parts {
       if (ledger.first[pick] === 1) count(fleet, slot, sign, this.#placed!.alone[pick] === 1);
       return;
     }
-    const { tasks, exclusive } = ends.runs[what]!;
+    const { tasks, exclusive } = table.live[what]!;
     const { node } = fleet.facts[slot]!;
-    const isAlone = ends.nodesOf(what).length === 1;
+    const isAlone = table.isOnOne(what);
     for (let t = 0; t < tasks.length; t++) {
       const task = tasks[t]!;
       if (isAlone || task.node === node)

@@ -127,7 +127,8 @@ export class RunTable {
     return this.#slots.get(run) ?? nowhere;
   }
 
-  add(run: LiveRun, owner: RunOwner, nodeSlot: (node: NodeId) => number): void {
+  /** Returns its slot. */
+  add(run: LiveRun, owner: RunOwner, nodeSlot: (node: NodeId) => number): number {
     const slot = this.#vacant.pop() ?? this.live.length;
     this.#grow(slot + 1);
     this.#slots.set(run.run, slot);
@@ -149,6 +150,7 @@ export class RunTable {
       seen?.add(node);
       this.#link(slot, nodeSlot(node));
     }
+    return slot;
   }
 
   /** Its start, its checkpoint or its stop is news. */
@@ -200,6 +202,16 @@ export class RunTable {
   /** First link of the runs on a node; follow `linkNext`. */
   first(node: number): number {
     return node < this.onNode.length ? this.onNode[node]! - 1 : nowhere;
+  }
+
+  /** Each node on which the run has tasks. */
+  tellNodes(run: number, tell: (node: number) => void): void {
+    for (let link = this.firstLink[run]!; link >= 0; link = this.linkOfRun[link]!) tell(this.linkNode[link]!);
+  }
+
+  /** Whether all its tasks are on one node. */
+  isOnOne(run: number): boolean {
+    return this.linkOfRun[this.firstLink[run]!] === nowhere;
   }
 
   readonly #compareEnds = (a: number, b: number): number => this.endMs[a]! - this.endMs[b]! || a - b;

@@ -84,6 +84,7 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
   const fleet = new Fleet(new ClassTable(rows.policy), rows.policy.topology);
   fleet.mix = queue.mix;
   fleet.firstFit = rows.policy.backfill.mode === 'conservative';
+  const table = new RunTable();
   return {
     sequence: rows.sequence,
     policyVersion: rows.policyVersion,
@@ -93,14 +94,14 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     queue,
     projects,
     runs: new ForkMap(),
-    table: new RunTable(),
+    table,
     claims: new Claims(),
     wanting: new Set(),
     againMs: never,
     claiming: false,
     unserved: new Set(),
     vain: new VainSearches(),
-    ends: new RunEnds(),
+    ends: new RunEnds(table),
     ready: new ReadyShapes(),
     clockMs: 0,
     eased: new Set(),
@@ -121,6 +122,7 @@ export function copyState(state: State): State {
   const jobs = state.jobs.copy();
   const projects = state.projects.copy();
   const queue = state.queue.copy(jobs, projects);
+  const table = state.table.copy();
   const { live } = state.fleets;
   const fleet = live.copy(live.classes.copy());
   fleet.mix = queue.mix;
@@ -131,12 +133,12 @@ export function copyState(state: State): State {
     queue,
     projects,
     runs: state.runs.fork(),
-    table: state.table.copy(),
+    table,
     claims: state.claims.copy(),
     wanting: new Set(state.wanting),
     unserved: new Set(state.unserved),
     vain: new VainSearches(),
-    ends: state.ends.copy(),
+    ends: state.ends.copy(table),
     ready: new ReadyShapes(),
     eased: twins(state.eased, projects),
     tightened: twins(state.tightened, projects),
@@ -199,12 +201,12 @@ export function startRun(state: State, run: LiveRun, plannedMs: number | null): 
     fleet.end(slot, position);
     seen.add(slot);
   }
-  state.ends.add(run, [...seen], entry.duration, state.clockMs);
   for (const slot of seen) fleet.moved(slot);
   const first = run.tasks.find((task) => task.rank === 0);
   invariant(first, `run ${run.run} has no rank 0`);
   takePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
-  state.table.add(run, ownerOf(state, run, job), (node) => fleet.slotOf(node));
+  const added = state.table.add(run, ownerOf(state, run, job), (node) => fleet.slotOf(node));
+  state.ends.add(added, entry.duration, state.clockMs);
   if (run.stopping) state.projects.leave(project, ask, 1);
   noticeUse(state, project, ask);
   noticeVictim(state, run, entry);
@@ -344,8 +346,10 @@ export function changeRun(
 }
 
 /** When it is expected to end is another moment. */
-function retime({ ends, fleets, clockMs }: State, run: LiveRun, { duration }: Entry): void {
-  for (const slot of ends.change(run, duration, clockMs)) fleets.live.moved(slot);
+function retime({ ends, table, fleets, clockMs }: State, run: LiveRun, { duration }: Entry): void {
+  const slot = table.slotOf(run.run);
+  ends.change(slot, duration, clockMs);
+  table.tellNodes(slot, (node) => fleets.live.moved(node));
 }
 
 /** Durations are others by a new policy. */
@@ -360,7 +364,9 @@ export function endRun(state: State, id: RunId, endedMs: number): void {
   invariant(run, `unknown run ${id} ended`);
   const fleet = state.fleets.live;
   state.runs.delete(id);
-  for (const slot of state.ends.remove(id)) fleet.moved(slot);
+  const ended = state.table.slotOf(id);
+  state.ends.remove(ended);
+  state.table.tellNodes(ended, (node) => fleet.moved(node));
   state.touched = true;
   const { project, user } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
   const ask = state.projects.keys.held(run.uses);

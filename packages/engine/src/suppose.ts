@@ -53,20 +53,21 @@ const untold: Reason = { binding: '', verdict: { kind: 'waits', reasons: [] } };
 
 /** The run has ended, and its job with it. */
 export function supposeEnded(state: State, run: LiveRun): PutBack {
-  const { projects, queue, jobs, ends } = state;
+  const { projects, queue, jobs, ends, table } = state;
   const job = jobs.slotOf(run.job);
   const { lane, duration } = queue.entryOf(job);
   const { project, user, shape } = lane;
   const others = supposeIn(state, job);
   const ask = projects.keys.ask(run.uses);
-  const { moved } = queue.mix;
+  const mixMoved = queue.mix.moved;
   queue.mix.add(shape.mix, -1);
-  const nodes = ends.remove(run.run);
-  for (const node of nodes) state.fleets.live.moved(node);
+  const slot = table.slotOf(run.run);
+  const moved = (node: number): void => state.fleets.live.moved(node);
+  ends.remove(slot);
+  table.tellNodes(slot, moved);
   changeRun(state, run, -1);
   state.claims.suppose(state.fleets.live, run, -1);
-  const slot = state.table.slotOf(run.run);
-  state.table.gone[slot] = 1;
+  table.gone[slot] = 1;
   projects.take(project, user, ask, -1);
   const hopes = new Hopes(state);
   hopes.shapes(classesOf(state, run));
@@ -76,13 +77,13 @@ export function supposeEnded(state: State, run: LiveRun): PutBack {
     hopes.putBack();
     others();
     queue.mix.add(shape.mix, 1);
-    queue.mix.moved = moved;
+    queue.mix.moved = mixMoved;
     projects.take(project, user, ask, 1);
-    state.table.gone[slot] = 0;
+    table.gone[slot] = 0;
     state.claims.suppose(state.fleets.live, run, 1);
     changeRun(state, run, 1);
-    ends.add(run, nodes, duration, state.clockMs);
-    for (const node of nodes) state.fleets.live.moved(node);
+    ends.add(slot, duration, state.clockMs);
+    table.tellNodes(slot, moved);
   };
 }
 
