@@ -2,7 +2,7 @@
 // not saved. Columns and linked lists in typed arrays, because a search looks at every run of a hundred thousand and a
 // fork copies them. One *link* is one run on one node; the links of a run and those of a node are chained. Runs that nobody
 // stops are also chained by project, tier and keys, because rights are to those: who looks for victims starts there.
-import { invariant, type LiveRun, type NodeId, type RunId } from '@muster/model';
+import type { LiveRun, NodeId, RunId } from '@muster/model';
 import { grown } from './columns.ts';
 import { ForkMap } from './fork-map.ts';
 import { type Ask, areEqual } from './resource-keys.ts';
@@ -154,8 +154,7 @@ export class RunTable {
   }
 
   /** Its start, its checkpoint or its stop is news. */
-  update(run: LiveRun): void {
-    const slot = this.slotOf(run.run);
+  update(slot: number, run: LiveRun): void {
     this.#erase(slot);
     this.#write(slot, run);
   }
@@ -184,9 +183,8 @@ export class RunTable {
     this.rate[this.slotOf(run)] = rate;
   }
 
-  remove(run: RunId): void {
-    const slot = this.slotOf(run);
-    invariant(slot >= 0, `run ${run} is not in the table`);
+  remove(slot: number): void {
+    const { run } = this.live[slot]!;
     for (let link = this.firstLink[slot]!; link >= 0; ) {
       const following = this.linkOfRun[link]!;
       this.#unlink(link);

@@ -186,11 +186,11 @@ export function startRun(state: State, run: LiveRun, plannedMs: number | null): 
   if (plannedMs !== null) state.projects.remember(project, ask, plannedMs);
   state.projects.take(project, user, ask, 1);
   for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.tightened.add(at);
-  const seen = new Set<number>();
+  const seen = run.tasks.length > 1 ? new Set<number>() : null;
   for (const task of run.tasks) {
     const slot = fleet.slotOf(task.node);
     const position = fleet.begin(slot);
-    if (!seen.has(slot)) fleet.enterRun(slot, run.exclusive);
+    if (!seen?.has(slot)) fleet.enterRun(slot, run.exclusive);
     if (plannedMs !== null) {
       const fits = fleet.freeCpu[slot]! >= task.cpuMilli && fleet.freeMemory[slot]! >= task.memoryMib;
       const count = fleet.facts[slot]!.inventory.devices.length;
@@ -199,14 +199,14 @@ export function startRun(state: State, run: LiveRun, plannedMs: number | null): 
     }
     fleet.changeTask(1, slot, task, task.devices, 0, task.devices.length, task.deviceMilli);
     fleet.end(slot, position);
-    seen.add(slot);
+    seen?.add(slot);
   }
-  for (const slot of seen) fleet.moved(slot);
   const first = run.tasks.find((task) => task.rank === 0);
   invariant(first, `run ${run.run} has no rank 0`);
   takePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
   const added = state.table.add(run, ownerOf(state, run, job), (node) => fleet.slotOf(node));
   state.ends.add(added, entry.duration, state.clockMs);
+  state.table.tellNodes(added, (node) => fleet.moved(node));
   if (run.stopping) state.projects.leave(project, ask, 1);
   noticeUse(state, project, ask);
   noticeVictim(state, run, entry);
@@ -330,45 +330,50 @@ export function changeRun(
   id: RunId,
   change: Partial<Pick<LiveRun, 'startedMs' | 'checkpointMs' | 'stopping'>>,
 ): void {
-  const run = state.runs.get(id);
-  invariant(run, `unknown run ${id} changed`);
+  const { table } = state;
+  const slot = table.slotOf(id);
+  if (slot < 0) invariant(false, `unknown run ${id} changed`);
+  const run = table.live[slot]!;
   const changed = { ...run, ...change };
   state.runs.set(id, changed);
-  state.table.update(changed);
-  const entry = state.queue.entryOf(state.jobs.slotOf(run.job));
+  table.update(slot, changed);
+  const entry = state.queue.entryOf(table.job[slot]!);
   if (changed.stopping && !run.stopping) {
     state.projects.leave(entry.lane.project, state.projects.keys.held(run.uses), 1);
     // Who is on the way out is waited for, or leaves its project with less to give.
     if (state.looking) state.againMs = 0;
   }
   if (change.checkpointMs === undefined || run.checkpointMs === null) noticeVictim(state, changed, entry);
-  if (change.checkpointMs === undefined) retime(state, changed, entry);
+  if (change.checkpointMs === undefined) retime(state, slot, entry);
 }
 
 /** When it is expected to end is another moment. */
-function retime({ ends, table, fleets, clockMs }: State, run: LiveRun, { duration }: Entry): void {
-  const slot = table.slotOf(run.run);
-  ends.change(slot, duration, clockMs);
-  table.tellNodes(slot, (node) => fleets.live.moved(node));
+function retime({ ends, table, fleets, clockMs }: State, run: number, { duration }: Entry): void {
+  ends.change(run, duration, clockMs);
+  table.tellNodes(run, (node) => fleets.live.moved(node));
 }
 
 /** Durations are others by a new policy. */
 export function retimeRuns(state: State): void {
-  const { runs, queue, jobs } = state;
-  for (const run of runs.values()) retime(state, run, queue.entryOf(jobs.slotOf(run.job)));
+  const { runs, table, queue } = state;
+  for (const id of runs.keys()) {
+    const run = table.slotOf(id);
+    retime(state, run, queue.entryOf(table.job[run]!));
+  }
 }
 
 /** Everything the run held is free again. */
 export function endRun(state: State, id: RunId, endedMs: number): void {
-  const run = state.runs.get(id);
-  invariant(run, `unknown run ${id} ended`);
+  const { table } = state;
+  const ended = table.slotOf(id);
+  if (ended < 0) invariant(false, `unknown run ${id} ended`);
+  const run = table.live[ended]!;
   const fleet = state.fleets.live;
   state.runs.delete(id);
-  const ended = state.table.slotOf(id);
   state.ends.remove(ended);
-  state.table.tellNodes(ended, (node) => fleet.moved(node));
+  table.tellNodes(ended, (node) => fleet.moved(node));
   state.touched = true;
-  const { project, user } = state.queue.entryOf(state.jobs.slotOf(run.job)).lane;
+  const { project, user } = state.queue.entryOf(table.job[ended]!).lane;
   const ask = state.projects.keys.held(run.uses);
   state.projects.remember(project, ask, endedMs);
   state.projects.take(project, user, ask, -1);
@@ -376,21 +381,19 @@ export function endRun(state: State, id: RunId, endedMs: number): void {
   for (let at: Project | null = project; at !== null; at = at.parent) if (at.limits) state.eased.add(at);
   const first = run.tasks.find((task) => task.rank === 0)!;
   releasePort(fleet.ports[fleet.slotOf(first.node)]!, run.port);
-  const slots = new Set<number>();
   for (const task of run.tasks) {
     const slot = fleet.slotOf(task.node);
     const position = fleet.begin(slot);
     fleet.changeTask(-1, slot, task, task.devices, 0, task.devices.length, task.deviceMilli);
     fleet.end(slot, position);
-    slots.add(slot);
   }
   // What it used of a rack's power may let a node of any class in that rack take work.
   if (fleet.resources.list.length > 0) state.allChanged = true;
-  for (const slot of slots) {
-    state.freed.add(fleet.classOf[slot]!);
-    fleet.leaveRun(slot);
-  }
-  state.table.remove(id);
+  table.tellNodes(ended, (node) => {
+    state.freed.add(fleet.classOf[node]!);
+    fleet.leaveRun(node);
+  });
+  table.remove(ended);
   state.claims.ended(fleet, run);
   // With less use somebody may be within a guarantee again.
   if (state.looking && state.policy.quotas.length > 0) state.againMs = 0;
