@@ -12,13 +12,12 @@ import {
   openSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type NodeId, OperationalError } from '@muster/model';
-import { isAlive, startTicks } from './supervisor/processes.ts';
+import { lockHolder, releaseLock, takeLock } from './supervisor/lock.ts';
 
 export interface StateDir {
   readonly private: string;
@@ -77,24 +76,11 @@ function everybodyMayPass(path: string): boolean {
 /** Two agents on one directory would each believe to hold its tasks. Returns the release of the lock. */
 export function lockStateDir(dir: StateDir): () => void {
   const path = join(dir.private, 'agent.lock');
-  const mine = `${process.pid} ${startTicks(process.pid)}`;
-  for (;;) {
-    try {
-      writeFileSync(path, mine, { flag: 'wx', mode: 0o600 });
-      return () => {
-        if (existsSync(path) && readFileSync(path, 'utf8') === mine) rmSync(path, { force: true });
-      };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    const [pid = 0, ticks = 0] = readFileSync(path, 'utf8').split(' ').map(Number);
-    if (isAlive(pid, ticks))
-      throw new OperationalError(
-        'conflict',
-        `another agent (pid ${pid}) already uses ${dirname(dir.private)}`,
-      );
-    rmSync(path, { force: true });
-  }
+  if (takeLock(path)) return () => releaseLock(path);
+  throw new OperationalError(
+    'conflict',
+    `another agent (pid ${lockHolder(path)}) already uses ${dirname(dir.private)}`,
+  );
 }
 
 /** Replaces a small file so that after a crash it is wholly the old or wholly the new one. */

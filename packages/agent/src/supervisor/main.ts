@@ -23,7 +23,7 @@ const longestSleepMs = 1000;
 async function main(config: SupervisorConfig): Promise<void> {
   protectFromOom();
   const lock = join(config.dir, 'supervisor.lock');
-  if (!(await takeLock(lock))) {
+  if (!takeLock(lock)) {
     console.error('another supervisor keeps this directory, or is about to; leaving it to that one');
     return process.exit(0);
   }
