@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openStateDir } from './state-dir.ts';
-import { isAlive } from './supervisor/processes.ts';
+import { isAlive, startTicks } from './supervisor/processes.ts';
 import type { SupervisorFile, TaskStatus } from './supervisor/protocol.ts';
-import { SupervisorLink } from './supervisor-link.ts';
+import { SupervisorLink, type SupervisorState, type TaskNews } from './supervisor-link.ts';
 import { specOf } from './testing/spec.ts';
 import { until } from './testing/until.ts';
 
@@ -33,14 +33,15 @@ const stop = {
   how: { signal: 'KILL', graceMs: 0 },
 } as const;
 
-async function open(code: string) {
+async function open(code: string, readyWithinMs?: number) {
   const seen: TaskStatus[] = [];
   const ended: string[] = [];
   const config = { dir: openStateDir(root).private, node: 'n', code, cgroups: false, lingerMs: 1000 };
-  const link = new SupervisorLink(config, silent, {
-    state: ({ tasks }) => void seen.push(...tasks),
-    news: (news) => void (news.t === 'ended' && ended.push(news.run)),
-  });
+  const hooks = {
+    state: ({ tasks }: SupervisorState) => void seen.push(...tasks),
+    news: (news: TaskNews) => void (news.t === 'ended' && ended.push(news.run)),
+  };
+  const link = new SupervisorLink(config, silent, hooks, readyWithinMs);
   links.push(link);
   await link.open();
   return { link, seen, ended };
@@ -51,6 +52,30 @@ function sleeper() {
   const key = `${spec.run}.${spec.rank}`;
   return { ...spec, scratch: join(root, key), env: { ...spec.env, MUSTER_TASK_KEY: key } };
 }
+
+it('a supervisor that hangs is told to the agent that comes back, instead of waited for without end', async () => {
+  const first = await open('1.0.0');
+  const { pid } = supervisor();
+  first.link.detach();
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await expect(open('1.0.0', 300)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(`pid ${pid}\\) does not answer`),
+    });
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+});
+
+it('a process that has the number of a supervisor from before the machine was restarted is none', async () => {
+  const { private: dir } = openStateDir(root);
+  const stranger = { pid: process.pid, startTicks: startTicks(process.pid), bootId: 'the boot before' };
+  writeFileSync(path(), JSON.stringify({ version: 1, code: '1.0.0', ...stranger }));
+  writeFileSync(join(dir, 'supervisor.lock'), `${stranger.pid} ${stranger.startTicks} ${stranger.bootId}`);
+  await open('1.0.0');
+  expect(supervisor().pid).not.toBe(process.pid);
+});
 
 describe('a supervisor of another release', () => {
   it('goes when it has nothing to keep', async () => {

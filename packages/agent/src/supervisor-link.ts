@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { OperationalError, type RunId } from '@muster/model';
 import type { Logger } from './options.ts';
+import { bootId } from './supervisor/clock.ts';
 import { onLines, sendLine } from './supervisor/lines.ts';
 import { isAlive } from './supervisor/processes.ts';
 import {
@@ -43,7 +44,8 @@ interface Pending {
 
 // A small young generation keeps a process that lives for months and mostly waits at a third of the memory.
 const nodeFlags = ['--max-semi-space-size=2', '--disable-warning=ExperimentalWarning'];
-const readyWithinMs = 20_000;
+const defaultReadyWithinMs = 20_000;
+const lookEveryMs = 100;
 /** Without type names in the path: the release build has .js files. */
 const mainPath = fileURLToPath(
   new URL(`./supervisor/main${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
@@ -51,6 +53,7 @@ const mainPath = fileURLToPath(
 
 export class SupervisorLink {
   readonly #config: SupervisorConfig;
+  readonly #readyWithinMs: number;
   readonly #log: Logger;
   readonly #hooks: LinkHooks;
   readonly #watch: SupervisorWatch;
@@ -59,8 +62,9 @@ export class SupervisorLink {
   #nextId = 1;
   #closed = false;
 
-  constructor(config: SupervisorConfig, log: Logger, hooks: LinkHooks) {
+  constructor(config: SupervisorConfig, log: Logger, hooks: LinkHooks, readyWithinMs = defaultReadyWithinMs) {
     this.#config = config;
+    this.#readyWithinMs = readyWithinMs;
     this.#log = log;
     this.#hooks = hooks;
     this.#watch = new SupervisorWatch({
@@ -71,22 +75,20 @@ export class SupervisorLink {
   }
 
   async open(): Promise<void> {
-    const deadline = Date.now() + readyWithinMs;
+    const deadline = performance.now() + this.#readyWithinMs;
     let started = false;
     for (;;) {
       const file = this.#readFile();
-      const alive = file !== null && isAlive(file.pid, file.startTicks);
+      // Of this boot: another process may have its number and, counted from a boot, its start time.
+      const alive = file?.bootId === bootId() && isAlive(file.pid, file.startTicks);
       if (alive && file.version !== supervisorVersion) throw this.#otherVersion(file);
-      if (alive && (await this.#connect())) return;
+      if (alive && (await this.#connect(file))) return;
       if (!alive && !started) {
         this.#start();
         started = true;
       }
-      if (Date.now() > deadline)
-        throw new OperationalError(
-          'unavailable',
-          `the supervisor did not start; see ${join(this.#config.dir, 'supervisor.log')}`,
-        );
+      if (performance.now() > deadline)
+        throw new OperationalError('unavailable', `the supervisor did not start; see ${this.#logPath()}`);
       await pause(10);
     }
   }
@@ -154,10 +156,21 @@ export class SupervisorLink {
     if (this.#socket) sendLine(this.#socket, message);
   }
 
-  #connect(): Promise<boolean> {
+  #connect(file: SupervisorFile): Promise<boolean> {
     const socket = connect(join(this.#config.dir, 'supervisor.sock'));
-    return new Promise((resolve) => {
-      const failed = (): void => resolve(false);
+    return new Promise((resolve, reject) => {
+      // One that hangs is connected to all the same, and says nothing. Counted in looks and not in time: after a pause of the
+      // whole machine its word must not come too late.
+      let looks = 0;
+      const patience = setInterval(() => {
+        if (++looks * lookEveryMs < this.#readyWithinMs) return;
+        reject(this.#hangs(file));
+        socket.destroy();
+      }, lookEveryMs);
+      const failed = (): void => {
+        clearInterval(patience);
+        resolve(false);
+      };
       socket.once('error', failed);
       socket.once('close', failed);
       onLines<FromSupervisor>(socket, (message) => {
@@ -165,6 +178,7 @@ export class SupervisorLink {
         // Of another release and with nothing to keep: it makes room for one of ours.
         if (message.code !== this.#config.code && message.tasks.every(({ state }) => state !== 'running'))
           return sendLine(socket, { t: 'leave' } satisfies ToSupervisor);
+        clearInterval(patience);
         socket.off('close', failed);
         this.#adopted(socket, message);
         resolve(true);
@@ -222,6 +236,17 @@ export class SupervisorLink {
     }
   }
 
+  #hangs({ pid }: SupervisorFile): OperationalError {
+    return new OperationalError(
+      'unavailable',
+      `the supervisor (pid ${pid}) does not answer, and nobody sees to the tasks it keeps: let it go on, or kill it and them with it; see ${this.#logPath()}`,
+    );
+  }
+
+  #logPath(): string {
+    return join(this.#config.dir, 'supervisor.log');
+  }
+
   #otherVersion(file: SupervisorFile): OperationalError {
     return new OperationalError(
       'conflict',
@@ -231,7 +256,7 @@ export class SupervisorLink {
   }
 
   #start(): void {
-    const log = openSync(join(this.#config.dir, 'supervisor.log'), 'a', 0o600);
+    const log = openSync(this.#logPath(), 'a', 0o600);
     const child = spawn(process.execPath, [...nodeFlags, mainPath, JSON.stringify(this.#config)], {
       cwd: '/',
       detached: true,
