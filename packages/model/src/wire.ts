@@ -30,6 +30,10 @@ export const maxReasonChars = 2000;
 /** Longest piece of output one `bytes` message carries. */
 export const maxReadBytes = 256 * 1024;
 
+/** What one node may have; an inventory with more is refused. */
+export const maxNodeDevices = 4096;
+export const maxNodePorts = 60_000;
+
 /** Everything the node needs to run one task; built by the server when the run is planned. */
 export interface TaskStart {
   readonly rank: number;
@@ -222,7 +226,7 @@ const inventory = z.strictObject({
         uuid: text(200),
       }),
     )
-    .max(4096)
+    .max(maxNodeDevices)
     .refine(
       (devices) => devices.every((device, i) => device.index === i),
       'device indices must be dense from 0',
@@ -232,7 +236,7 @@ const inventory = z.strictObject({
     z.enum(['containers', 'fractions', 'signals', 'unlike-groups', 'uneven-nodes', 'ask-checkpoint']),
   ),
   address: text(255),
-  ports: z.strictObject({ first: z.int().min(1).max(65_535), count: z.int().min(0).max(60_000) }),
+  ports: z.strictObject({ first: z.int().min(1).max(65_535), count: z.int().min(0).max(maxNodePorts) }),
 });
 
 /** Agents are authenticated but not trusted to be well: every message is checked before it is believed. */

@@ -2,7 +2,7 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { type AgentOptions, parseDevices } from '@muster/agent';
 import { usage } from '@muster/cli';
-import { isLabelKey, isLabelValue, parseSizeMib } from '@muster/model';
+import { isLabelKey, isLabelValue, maxNodeDevices, maxNodePorts, parseSizeMib } from '@muster/model';
 
 export interface MachineFlags {
   readonly devices?: readonly string[];
@@ -15,11 +15,7 @@ export type Machine = Pick<AgentOptions, 'devices' | 'cpuMilli' | 'memoryMib' | 
 
 export function machineOf(flags: MachineFlags): Machine {
   return {
-    devices: flags.devices?.map((text) => {
-      const parsed = parseDevices(text);
-      if (!parsed.ok) throw usage(`--devices: ${parsed.message}`);
-      return parsed.value;
-    }),
+    devices: flags.devices && devices(flags.devices),
     cpuMilli: flags.cpus === undefined ? undefined : cores(flags.cpus),
     memoryMib: flags.memory === undefined ? undefined : size(flags.memory),
     labels: flags.label === undefined ? undefined : labels(flags.label),
@@ -36,6 +32,18 @@ export function oversold({ cpuMilli = 0, memoryMib = 0 }: Machine): string | nul
       : '',
   ].filter((text) => text !== '');
   return over.length === 0 ? null : `this machine is offered with more than it has: ${over.join(', ')}`;
+}
+
+function devices(texts: readonly string[]): Machine['devices'] {
+  const all = texts.map((text) => {
+    const parsed = parseDevices(text);
+    if (!parsed.ok) throw usage(`--devices: ${parsed.message}`);
+    return parsed.value;
+  });
+  // The server takes no node with more, whatever their kinds.
+  if (all.reduce((sum, { count }) => sum + count, 0) > maxNodeDevices)
+    throw usage(`--devices: a node has at most ${maxNodeDevices} devices, all kinds together`);
+  return all;
 }
 
 function cores(text: string): number {
@@ -78,5 +86,7 @@ export function portsOf(text: string): { first: number; count: number } {
   const [first, last] = [Number(match?.[1]), Number(match?.[2])];
   if (!match || first < 1 || last > 65_535 || last < first)
     throw usage(`--ports wants a range such as 20000-20999, got "${text}"`);
-  return { first, count: last - first + 1 };
+  const count = last - first + 1;
+  if (count > maxNodePorts) throw usage(`--ports: a node offers at most ${maxNodePorts} ports, got ${count}`);
+  return { first, count };
 }

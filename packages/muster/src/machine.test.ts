@@ -41,6 +41,8 @@ test.each([
   [() => machineOf({ memory: '64' }), /--memory: "64" is ambiguous/],
   [() => machineOf({ label: ['no value'] }), /--label wants NAME=VALUE/],
   [() => portsOf('9-5'), /--ports wants a range/],
+  [() => portsOf('1-65535'), /--ports: a node offers at most 60000 ports/],
+  [() => machineOf({ devices: ['gpu=4000', 'tpu=97'] }), /a node has at most 4096 devices, all kinds/],
   [() => portsOf('1-70000'), /--ports wants a range/],
   [() => pairsOf('--user-map', ['x=']), /--user-map wants NAME=VALUE/],
 ])('what makes no sense is refused by its flag', (say, message) => expect(say).toThrow(message));

@@ -1,6 +1,6 @@
 // `--devices gpu=8:H100:80GiB:nvlink:90`: what the operator declares of a node, for machines without real accelerators (tests,
 // laptops) and for kinds the agent cannot discover. Declaring a kind replaces what was discovered of that kind.
-import { clip, isAcceleratorModel, isName, type Parsed, parseSizeMib } from '@muster/model';
+import { clip, isAcceleratorModel, isName, maxNodeDevices, type Parsed, parseSizeMib } from '@muster/model';
 
 export interface DeclaredDevices {
   readonly kind: string;
@@ -12,8 +12,6 @@ export interface DeclaredDevices {
   readonly generation?: number;
 }
 
-const mostDevices = 4096;
-
 const form =
   'write kind=count:model:memory:interconnect:generation, for example "gpu=8:H100:80GiB:nvlink:90", "gpu=8:H100" or "gpu=2"';
 
@@ -23,7 +21,7 @@ export function parseDevices(text: string): Parsed<DeclaredDevices> {
   const [, kind = '', countText = '', model = '', memory = '', interconnect = '', generation = ''] = match;
   const count = Number(countText);
   if (!isName(kind)) return bad(text, `"${clip(kind)}" is not a kind of device, such as gpu or tpu`);
-  if (count > mostDevices) return bad(text, `a node has at most ${mostDevices} devices`);
+  if (count > maxNodeDevices) return bad(text, `a node has at most ${maxNodeDevices} devices`);
   if (model !== '' && !isAcceleratorModel(model))
     return bad(text, `"${clip(model)}" is not a model, such as H100`);
   const memoryMib = memory === '' ? { ok: true as const, value: 0 } : parseSizeMib(memory);
