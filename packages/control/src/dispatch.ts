@@ -7,10 +7,15 @@ import type { DispatchSession, OutboxCommand, OutboxDone, Store } from '@muster/
 import { type Loop, startLoop } from './loop.ts';
 import type { World } from './world.ts';
 
+/** What commands are delivered through: the hub of the agents, or with clusters beside it (by-node.ts). */
+export interface DispatchDriver extends Pick<Driver, 'submit' | 'stop'> {
+  sessions(): readonly DispatchSession[];
+}
+
 export interface DispatchDeps {
   readonly world: World;
   readonly store: Pick<Store, 'takeOutbox' | 'closeOutbox' | 'onEvents'>;
-  readonly driver: Driver & { sessions(): readonly DispatchSession[] };
+  readonly driver: DispatchDriver;
   readonly onBug: (error: unknown) => void;
 }
 

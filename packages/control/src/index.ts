@@ -1,4 +1,6 @@
 export * from './brain.ts';
+export * from './by-node.ts';
+export * from './cluster.ts';
 export * from './control-plane.ts';
 export * from './cycle.ts';
 export * from './dispatch.ts';

@@ -2,24 +2,25 @@
 // is paused, is killed and boots again, with no more memory than a process has.
 import {
   type Brain,
+  byNode,
   createAgentSink,
   type Dispatch,
   defaultRetention,
   type Leader,
   startBrain,
+  startCluster,
   startDispatch,
   startExpire,
   startLeader,
   startRetention,
   type World,
 } from '@muster/control';
-import type { Driver } from '@muster/drivers';
 import { type AgentHub, createAgentHub } from '@muster/drivers/agent';
 import { loadEngine } from '@muster/engine';
-import { type Inventory, type NodeId, OperationalError, type ServerId } from '@muster/model';
-import type { DispatchSession, ServerInfo, Store } from '@muster/store';
+import { type Inventory, OperationalError, type ServerId } from '@muster/model';
+import type { ServerInfo, Store } from '@muster/store';
 import type { Random } from '../random.ts';
-import { startBatchAdapter } from './batch-adapter.ts';
+import { batchClusterDriver } from './batch-adapter.ts';
 import type { BatchCluster } from './batch-cluster.ts';
 import { VirtualProcess } from './process.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -39,8 +40,6 @@ export interface ServerDeps {
   readonly log: (server: ServerId, level: string, message: string) => void;
   readonly onBug: (error: unknown) => void;
 }
-
-type SessionDriver = Driver & { sessions(): readonly DispatchSession[] };
 
 const bootAgainMs = 1000;
 
@@ -115,9 +114,21 @@ export class Server {
     const epoch = () => leader.epoch;
     const { batch } = this.deps;
     const onReady = (): void => dispatch?.wake();
-    const adapter =
-      batch && startBatchAdapter({ world, process, store, server, pid, ...batch, epoch, onReady, onBug });
-    dispatch = startDispatch({ world, store, driver: adapter ? both(hub, adapter.driver) : hub, onBug });
+    const clusters = batch
+      ? [
+          startCluster({
+            world,
+            store,
+            server,
+            process: `batch-${pid}`,
+            driver: batchClusterDriver(batch.cluster, batch.inventory, process),
+            epoch,
+            onReady,
+            onBug,
+          }),
+        ]
+      : [];
+    dispatch = startDispatch({ world, store, driver: byNode(hub, clusters), onBug });
     startExpire({ world, store, epoch, onBug });
     startRetention({ world, store, epoch, retention: defaultRetention, onBug });
     this.hub = hub;
@@ -129,17 +140,4 @@ export class Server {
     const at = (level: string) => (_: object, message: string) => this.deps.log(this.deps.id, level, message);
     return { debug: () => {}, info: at('info'), warn: at('warn'), error: at('error') };
   }
-}
-
-/** Each node's commands go where its session is. */
-function both(hub: AgentHub, batch: SessionDriver): SessionDriver {
-  const of = (node: NodeId): Driver => (hub.isConnected(node) ? hub : batch);
-  return {
-    capabilities: hub.capabilities,
-    sessions: () => [...hub.sessions(), ...batch.sessions()],
-    submit: (target, command) => of(target.node).submit(target, command),
-    stop: (target, command) => of(target.node).stop(target, command),
-    find: (node, run) => of(node).find(node, run),
-    output: (request) => of(request.node).output(request),
-  };
 }

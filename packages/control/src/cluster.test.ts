@@ -1,0 +1,141 @@
+// What a server says for the node of a cluster, and when, to a store that is played here. Faults of real stores and clusters
+// are the simulation's: virtual worlds run this loop.
+import type { CommandAnswer } from '@muster/drivers';
+import { freshId, type Inventory, type RunId } from '@muster/model';
+import type { Store } from '@muster/store';
+import { expect, it } from 'vitest';
+import { byNode } from './by-node.ts';
+import { type ClusterDriver, type ClusterReport, startCluster } from './cluster.ts';
+import { virtualWorld } from './testing/virtual-world.ts';
+
+const node = freshId('node', 1, new Uint8Array(9));
+const other = freshId('node', 1, new Uint8Array(9).fill(1));
+const server = freshId('server', 1, new Uint8Array(9));
+const run = 'run_000000000000000001_1' as RunId;
+const inventory = {} as Inventory;
+const report = (state: ClusterReport['state'], more: Partial<ClusterReport> = {}): ClusterReport => {
+  return { run, rank: 0, state, exit: state === 'ended' ? { ok: true } : null, began: true, ...more };
+};
+
+function play() {
+  const world = virtualWorld();
+  const said: string[] = [];
+  const stage = {
+    epoch: 7 as number | null,
+    boot: 'first',
+    settled: true,
+    answers: true,
+    reports: [] as ClusterReport[],
+    live: [run] as readonly RunId[],
+    answer: { outcome: 'accepted' } as CommandAnswer,
+  };
+  const committed = <T>(value: T) => ({ outcome: 'committed', sequence: 1, value });
+  const store = {
+    nodeKey: async () => ({ key: 'k', session: null }),
+    async hello({ session, tasks }: { session: string; tasks: readonly ClusterReport[] }) {
+      said.push(`hello ${session.split('-').at(-1)}: ${tasks.map(({ state }) => state).join()}`);
+      return committed({});
+    },
+    renew: async ({ keys }: { keys: readonly RunId[] }) =>
+      committed({ live: keys.filter((key) => stage.live.includes(key)).map((key) => ({ run: key })) }),
+    async observe(_session: object, items: readonly { kind: string }[]) {
+      said.push(items.map(({ kind }) => kind).join());
+      return committed({});
+    },
+  } as unknown as Store;
+  const command = async (word: string): Promise<CommandAnswer> => {
+    said.push(word);
+    return stage.answer;
+  };
+  const driver = {
+    async look() {
+      if (!stage.answers) throw new Error('the controller does not answer');
+      const { boot, settled, reports } = stage;
+      return { boot, settled, nodes: new Map([[node, inventory]]), reports: () => reports };
+    },
+    forget: () => void said.push('forget'),
+    submit: () => command('submit'),
+    stop: () => command('stop'),
+  } as unknown as ClusterDriver;
+  const deps = { world, store, server, process: 'p', driver, epoch: () => stage.epoch, onReady: () => {} };
+  const onBug = (error: unknown): void => {
+    throw error;
+  };
+  const cluster = startCluster({ ...deps, onBug });
+  return { stage, cluster, said, look: () => world.advance(2000) };
+}
+
+it('tells what is new once, a start that was missed with its end, and forgets what is committed', async () => {
+  const { stage, said, look } = play();
+  await look();
+  stage.reports = [report('accepted', { began: false })];
+  await look();
+  stage.reports = [report('running')];
+  await look();
+  await look();
+  stage.reports = [report('ended'), report('ended', { rank: 1 })];
+  await look();
+  expect(said).toEqual(['hello 1: ', 'started', 'ended,started,ended', 'forget', 'forget']);
+});
+
+it('speaks only while its server leads, and only for a cluster that is settled', async () => {
+  const { stage, cluster, said, look } = play();
+  stage.settled = false;
+  await look();
+  expect([said, cluster.speaksFor(node)]).toEqual([[], false]);
+  stage.settled = true;
+  await look();
+  expect([said, cluster.speaksFor(node)]).toEqual([['hello 1: '], true]);
+  stage.epoch = null;
+  await look();
+  expect(cluster.sessions()).toEqual([]);
+});
+
+it('says hello again when the controller lives anew, and keeps its session while it is silent', async () => {
+  const { stage, cluster, said, look } = play();
+  await look();
+  stage.answers = false;
+  await look();
+  expect(cluster.speaksFor(node)).toBe(true);
+  Object.assign(stage, { answers: true, boot: 'second', reports: [report('running')] });
+  await look();
+  expect(said).toEqual(['hello 1: ', 'hello 2: running']);
+});
+
+it('gives up the session of a command that was not answered, because the cluster has to be looked at first', async () => {
+  const { stage, cluster, look } = play();
+  await look();
+  stage.answer = { outcome: 'unknown' };
+  await cluster.submit({ outbox: 1, epoch: 7, node }, {} as never);
+  expect(cluster.speaksFor(node)).toBe(false);
+  await look();
+  expect(cluster.speaksFor(node)).toBe(true);
+});
+
+it('stops what may not live', async () => {
+  const { stage, said, look } = play();
+  await look();
+  stage.reports = [report('running')];
+  stage.live = [];
+  await look();
+  expect(said).toEqual(['hello 1: ', 'stop', 'started']);
+});
+
+it('gets the commands of its own nodes, and the agents those of theirs', async () => {
+  const { cluster, said, look } = play();
+  await look();
+  const agents = {
+    sessions: () => [{ node: other, session: 'a', fenced: true }],
+    submit: async () => ({ outcome: 'refused', detail: 'agent' }) as const,
+    stop: async () => ({ outcome: 'accepted' }) as const,
+  };
+  const driver = byNode(agents, [cluster]);
+  expect(driver.sessions().map(({ node: of, fenced }) => [of, fenced])).toEqual([
+    [other, true],
+    [node, false],
+  ]);
+  const target = { outbox: 1, epoch: 7 };
+  expect(await driver.submit({ ...target, node: other }, {} as never)).toMatchObject({ detail: 'agent' });
+  expect(await driver.submit({ ...target, node }, {} as never)).toEqual({ outcome: 'accepted' });
+  expect(said.at(-1)).toBe('submit');
+});

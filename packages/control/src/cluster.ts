@@ -1,0 +1,180 @@
+// Speaks for the nodes of a cluster that has no agents (Slurm, Kubernetes), on the server that leads: says hello for them once
+// what the cluster lists is settled, renews while it answers, and reports what it sees. A controller that was started anew, and a
+// command of which nothing is known, make a new session: what the cluster holds is told again, and only then is an open row handed
+// out again. So start-up, leader change and a lost answer are one path, as for an agent that connects.
+import type { CommandAnswer, Driver } from '@muster/drivers';
+import type { Inventory, NodeId, Observation, RunId, ServerId, StopCommand, TaskReport } from '@muster/model';
+import type { DispatchSession, NodeSession, Store } from '@muster/store';
+import { type Loop, startLoop } from './loop.ts';
+import type { World } from './world.ts';
+
+/** What a look at the cluster showed. */
+export interface ClusterSight {
+  /** Another word for another life of the cluster's controller. */
+  readonly boot: string;
+  /** What is not listed does not run. */
+  readonly settled: boolean;
+  /** The nodes of it that can be spoken for now, with what each has. */
+  readonly nodes: ReadonlyMap<NodeId, Inventory>;
+  readonly reports: (node: NodeId) => readonly ClusterReport[];
+}
+
+export interface ClusterReport extends TaskReport {
+  /** Its process was there, whatever became of it since. */
+  readonly began: boolean;
+}
+
+export interface ClusterDriver extends Driver {
+  /** Rejects when the cluster does not answer or cannot be read. */
+  look(): Promise<ClusterSight>;
+  /** The end of its tasks on this node is committed, and need not be told again. */
+  forget(run: RunId, node: NodeId): void;
+}
+
+export interface ClusterDeps {
+  readonly world: World;
+  readonly store: Pick<Store, 'nodeKey' | 'hello' | 'renew' | 'observe'>;
+  readonly server: ServerId;
+  /** Different in every process of every server: sessions are named after it. */
+  readonly process: string;
+  readonly driver: ClusterDriver;
+  readonly epoch: () => number | null;
+  readonly onReady: () => void;
+  readonly onBug: (error: unknown) => void;
+}
+
+/** A driver with sessions, as the hub of the agents is. */
+export interface Cluster extends Driver {
+  sessions(): readonly DispatchSession[];
+  speaksFor(node: NodeId): boolean;
+  trouble(): string | null;
+  /** Looks no more; running work goes on. */
+  close(): Promise<void>;
+}
+
+interface Session extends NodeSession {
+  readonly boot: string;
+  /** What was told of each task. */
+  readonly told: Map<string, TaskReport['state']>;
+}
+
+const lookEveryMs = 2000;
+/** For what the store knows nothing of: it was started for an attempt that is over. */
+const stranger = {
+  reason: 'no longer known',
+  class: 'infrastructure',
+  signal: 'TERM',
+  graceMs: 1000,
+} as const satisfies Omit<StopCommand, 'run'>;
+
+export function startCluster(deps: ClusterDeps): Cluster {
+  const { world, store, server, driver, epoch } = deps;
+  const sessions = new Map<NodeId, Session>();
+  let counter = 0;
+
+  /** Nothing is known of a command: what the cluster holds is told anew before the row is handed out again. */
+  async function known(node: NodeId, answer: Promise<CommandAnswer>): Promise<CommandAnswer> {
+    const given = await answer;
+    if (given.outcome === 'unknown') sessions.delete(node);
+    return given;
+  }
+
+  const look = (): Promise<ClusterSight | null> => driver.look().catch(() => null);
+
+  async function step(): Promise<number> {
+    if (epoch() === null) {
+      sessions.clear();
+      return lookEveryMs;
+    }
+    const sight = await look();
+    if (!sight) return lookEveryMs;
+    const silent: NodeId[] = [];
+    for (const node of sight.nodes.keys()) {
+      const session = sessions.get(node);
+      if (!session || session.boot !== sight.boot) silent.push(node);
+      else if (!(await tell(session, sight))) sessions.delete(node);
+    }
+    if (silent.length > 0 && sight.settled) await introduce(silent, sight.boot);
+    return lookEveryMs;
+  }
+
+  async function introduce(nodes: readonly NodeId[], boot: string): Promise<void> {
+    const keys = new Map<NodeId, string | null>();
+    for (const node of nodes) {
+      const known = await store.nodeKey(node);
+      if (known) keys.set(node, known.session);
+    }
+    // Looked at again: what was submitted until here must not be missing in what is told.
+    const again = keys.size > 0 ? await look() : null;
+    if (!again?.settled || again.boot !== boot) return;
+    for (const [node, replaces] of keys) await hello(node, replaces, again);
+  }
+
+  async function hello(node: NodeId, replaces: string | null, sight: ClusterSight): Promise<void> {
+    const inventory = sight.nodes.get(node);
+    if (!inventory) return;
+    const { boot } = sight;
+    const tasks = sight.reports(node);
+    const name = `${server}.${deps.process}-${node}-${++counter}`;
+    const session: Session = { node, session: name, boot, told: new Map() };
+    const about = { bootId: boot, agentVersion: 'cluster', isolation: true, inventory };
+    const answer = await store.hello({ ...session, server, replaces, ...about, tasks: tasks.map(asTold) });
+    if (answer.outcome !== 'committed') return;
+    note(session, tasks);
+    sessions.set(node, session);
+    deps.onReady();
+  }
+
+  /** False when the session is no longer the node's. */
+  async function tell(session: Session, { reports }: ClusterSight): Promise<boolean> {
+    const { node } = session;
+    const tasks = reports(node);
+    const keys = [...new Set(tasks.filter(({ state }) => state !== 'ended').map(({ run }) => run))];
+    const renewed = await store.renew({ node, session: session.session, keys });
+    if (renewed.outcome !== 'committed') return renewed.outcome === 'unknown';
+    const live = new Set(renewed.value.live.map(({ run }) => run));
+    for (const run of keys) if (!live.has(run)) await stopStranger(node, run);
+    const news = tasks.flatMap((task) => observations(session, task));
+    if (news.length === 0) return true;
+    const observed = await store.observe({ node, session: session.session }, news);
+    if (observed.outcome !== 'committed') return observed.outcome === 'unknown';
+    note(session, tasks);
+    return true;
+  }
+
+  /** What is committed is not told again. */
+  function note({ node, told }: Session, tasks: readonly ClusterReport[]): void {
+    for (const { run, rank, state } of tasks) told.set(`${run}/${rank}`, state);
+    for (const { run, state } of tasks) if (state === 'ended') driver.forget(run, node);
+  }
+
+  async function stopStranger(node: NodeId, run: RunId): Promise<void> {
+    // Asked again at the next look while it is still there, so the answer does not matter.
+    await driver.stop({ outbox: 0, epoch: epoch() ?? 0, node }, { run, ...stranger });
+  }
+
+  const loop: Loop = startLoop(world, { name: 'cluster', step, onBug: deps.onBug });
+  return {
+    capabilities: driver.capabilities,
+    submit: (target, command) => known(target.node, driver.submit(target, command)),
+    stop: (target, command) => known(target.node, driver.stop(target, command)),
+    find: (node, run) => driver.find(node, run),
+    output: (request) => driver.output(request),
+    sessions: () => [...sessions.values()].map(({ node, session }) => ({ node, session, fenced: false })),
+    speaksFor: (node) => sessions.has(node),
+    trouble: () => loop.trouble(),
+    close: () => loop.stop(),
+  };
+}
+
+function asTold({ run, rank, state, exit }: TaskReport): TaskReport {
+  return { run, rank, state, exit };
+}
+
+function observations({ told }: Session, { run, rank, state, exit, began }: ClusterReport): Observation[] {
+  const before = told.get(`${run}/${rank}`);
+  if (before === state || state === 'accepted') return [];
+  const started: Observation[] =
+    began && before !== 'running' ? [{ kind: 'started', run, rank, pid: 1 }] : [];
+  return exit ? [...started, { kind: 'ended', run, rank, exit }] : started;
+}
