@@ -34,10 +34,11 @@ export class LongerRuns {
 
   has(job: number, run: number): boolean {
     const { table, queue, jobs, policy, clockMs } = this.#state;
+    const hasSaved = table.startedMs[run]! >= 0 && table.live[run]!.checkpointMs !== null;
+    if (!hasSaved || !this.mightHave(job, run)) return false;
     const other = table.job[run]!;
     const expectedMs = expectedMsOf(policy, queue.entryOf(other).facts);
-    const hasSaved = table.startedMs[run]! >= 0 && table.live[run]!.checkpointMs !== null;
-    if (expectedMs === null || !hasSaved || !this.mightHave(job, run)) return false;
+    if (expectedMs === null) return false;
     const doneMs = jobs.savedMs(other) + clockMs - table.startedMs[run]!;
     if (lengthMs(expectedMs, doneMs) >= this.fromMs) return true;
     this.dueMs = Math.min(this.dueMs, clockMs + reachesMs(expectedMs, this.fromMs) - doneMs);

@@ -95,6 +95,8 @@ export class QuotaRights implements Rights {
   readonly #lower = new Map<string, readonly RunGroup[]>();
   readonly #borrowers: Borrowers;
   readonly longer: LongerRuns;
+  /** By entry: the line stands still while a plan is made. */
+  readonly #fromMs: number[] = [];
 
   constructor(state: State, tiers: TierBook) {
     this.#state = state;
@@ -321,9 +323,13 @@ export class QuotaRights implements Rights {
 
   /** From what length on a run may be stopped for one of the entry. */
   fromMs(entry: Entry): number {
+    const known = this.#fromMs[entry.id];
+    if (known !== undefined) return known;
     const { policy, queue } = this.#state;
-    if (stopsFromMs(policy, entry.facts, 0) === never) return never;
-    return this.longer.fromOf(queue.leastSaved(entry));
+    const stops = stopsFromMs(policy, entry.facts, 0) !== never;
+    const fromMs = stops ? this.longer.fromOf(queue.leastSaved(entry)) : never;
+    this.#fromMs[entry.id] = fromMs;
+    return fromMs;
   }
 
   #priorityReach({ facts, lane, rank }: Entry): string {
