@@ -1,7 +1,7 @@
 // The right to stop what is expected to be longer (decision 0007, section 5; 0012): a run of the job's own tier rank that has saved
 // its work once and is expected to be twice as long as the job. What is expected of a run doubles when it has done that much, so
 // the right to it may come with time alone: `dueMs` says when it first does.
-import { expectedMsOf, lengthMs, reachesMs, stopsFromMs } from './expected-run.ts';
+import { lengthMs, reachesMs, stopsFromMs } from './expected-run.ts';
 import type { State } from './state.ts';
 import { never } from './victims.ts';
 
@@ -33,15 +33,14 @@ export class LongerRuns {
   }
 
   has(job: number, run: number): boolean {
-    const { table, queue, jobs, policy, clockMs } = this.#state;
-    const hasSaved = table.startedMs[run]! >= 0 && table.live[run]!.checkpointMs !== null;
-    if (!hasSaved || !this.mightHave(job, run)) return false;
+    const { table, queue, jobs, clockMs } = this.#state;
     const other = table.job[run]!;
-    const expectedMs = expectedMsOf(policy, queue.entryOf(other).facts);
-    if (expectedMs === null) return false;
+    const { estimate } = queue.entryOf(other).facts;
+    const hasSaved = table.startedMs[run]! >= 0 && table.live[run]!.checkpointMs !== null;
+    if (!estimate || !hasSaved || !this.mightHave(job, run)) return false;
     const doneMs = jobs.savedMs(other) + clockMs - table.startedMs[run]!;
-    if (lengthMs(expectedMs, doneMs) >= this.fromMs) return true;
-    this.dueMs = Math.min(this.dueMs, clockMs + reachesMs(expectedMs, this.fromMs) - doneMs);
+    if (lengthMs(estimate, doneMs) >= this.fromMs) return true;
+    this.dueMs = Math.min(this.dueMs, clockMs + reachesMs(estimate, this.fromMs) - doneMs);
     return false;
   }
 }

@@ -11,8 +11,8 @@ import {
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
-import { arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
-import { arbitraryCrowdedSteps, arbitraryScatteredSteps } from './testing/arbitrary-crowded.ts';
+import { arbitrarySteps, take } from './testing/arbitrary.ts';
+import { arbitraryCrowdedSteps } from './testing/arbitrary-crowded.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { starts } from './testing/plan-text.ts';
 import { play } from './testing/play.ts';
@@ -113,13 +113,10 @@ test.each([
   });
 });
 
-test.each<[string, fc.Arbitrary<readonly Step[]>, readonly Right[]]>([
-  ['in crowds', arbitraryCrowdedSteps, ['priority', 'reclaim', 'shorter', 'tier']],
-  ['where room is in pieces', arbitraryScatteredSteps, ['move', 'shorter', 'tier']],
-])('%s the fast engine stops whom the naive one stops, by every right', { timeout }, (_, arbitrary, all) => {
+test('in crowds the fast engine stops whom the naive one stops, by every right', { timeout }, () => {
   const rights = new Set<Right>();
   fc.assert(
-    fc.property(arbitrary, (steps) => {
+    fc.property(arbitraryCrowdedSteps, (steps) => {
       const world = new World(loadEngine);
       for (const step of steps) {
         if (step.do === 'cycle') {
@@ -134,7 +131,7 @@ test.each<[string, fc.Arbitrary<readonly Step[]>, readonly Right[]]>([
     }),
     tried,
   );
-  for (const right of all) expect(rights).toContain(right);
+  expect([...rights].sort()).toEqual(['priority', 'reclaim', 'shorter', 'tier']);
 });
 
 test('a run is stopped for one job only, and what is claimed is claimed once', { timeout }, () => {

@@ -9,7 +9,6 @@ import type { Entry, Lane } from './entry.ts';
 import { isUserOver, overAt, projectOver } from './gates.ts';
 import type { Placement } from './ledger.ts';
 import type { Members } from './members.ts';
-import { Moves } from './moves.ts';
 import type { Found } from './pass.ts';
 import type { Ask } from './resource-keys.ts';
 import { isLasting, QuotaRights, TierBook } from './rights.ts';
@@ -42,7 +41,7 @@ export class Preemptions {
   readonly #members: Members;
   readonly #remembers: boolean;
   /** Made when somebody looks for victims: most walks have nobody who does. */
-  #known: { readonly rights: QuotaRights; readonly victims: Victims; readonly moves: Moves } | null = null;
+  #known: { readonly tiers: TierBook; readonly rights: QuotaRights; readonly victims: Victims } | null = null;
   readonly #searches = new Map<string, VictimSearch>();
   #ending: readonly number[] | null = null;
   /** By demand and reach: who stops runs from this length on, or from a greater one, finds none any more in this plan. */
@@ -71,25 +70,19 @@ export class Preemptions {
     return this.#look().victims;
   }
 
-  get #moves(): Moves {
-    return this.#look().moves;
-  }
-
   #look() {
     if (this.#known === null) {
       const tiers = new TierBook(this.#state);
       const rights = new QuotaRights(this.#state, tiers);
-      const victims = new Victims(this.#state, tiers, rights, this.#nowMs);
-      this.#known = { rights, victims, moves: new Moves(this.#state, tiers) };
+      this.#known = { tiers, rights, victims: new Victims(this.#state, tiers, rights, this.#nowMs) };
     }
     return this.#known;
   }
 
   /** When a job that found no victims might find some though nothing else changes. */
   get againMs(): number {
-    if (this.#known === null) return this.#againMs;
-    const { victims, rights, moves } = this.#known;
-    return Math.min(this.#againMs, victims.againMs, rights.longer.dueMs, moves.againMs);
+    const { victims, rights } = this.#known ?? {};
+    return Math.min(this.#againMs, victims?.againMs ?? never, rights?.longer.dueMs ?? never);
   }
 
   /** Whether there are victims for a waiting job of the lane as things stand; asked before anything is taken. */
@@ -101,7 +94,6 @@ export class Preemptions {
     const reclaims = this.#rights.reclaimReach(lane);
     let any = false;
     for (const entry of this.#eagerFirst(queue.waitingIn(lane))) {
-      if (this.#stopsLonger && over === 'open' && this.#moves.may(entry, this.#endsNear())) any = true;
       any ||= this.#hasVictims(entry, over, reclaims);
       if (!wanting.has(entry.id)) this.wanting.add(entry.id);
     }
@@ -172,13 +164,14 @@ export class Preemptions {
     if (!this.#cooled(job)) return 'aside';
     const entry = queue.entryOf(job);
     const { project, user } = entry.lane;
+    const reach = this.#rights.reach(entry);
+    if (reach === '') return 'out';
     const gate = this.#gateOf(entry.lane);
     if (gate === 'shut') return 'out';
     this.#rights.longer.askFor(job);
     // The next of its lane may be expected to be shorter.
     const none = this.#rights.longer.fromMs === never ? 'out' : 'for-longer';
-    const moved = gate === 'open' ? this.#moves.find(job, this.#endsNear(), this.#taken) : null;
-    const found = moved ?? this.#findFor(job, gate);
+    const found = this.#findFor(job, gate, keyOf(entry.lane, gate, reach));
     // Where groups are placed greedily, what others took may have made room: it starts when that has come back.
     if (!found || found.victims.length === 0) return none;
     // The nodes it would get may make it use more than it asked for at least.
@@ -189,13 +182,9 @@ export class Preemptions {
     return 'has';
   }
 
-  #findFor(job: number, gate: Gate): Claim | null {
+  #findFor(job: number, gate: Gate, key: string): Claim | null {
     const { jobs, queue } = this.#state;
-    const entry = queue.entryOf(job);
-    const { lane } = entry;
-    const reach = this.#rights.reach(entry);
-    if (reach === '') return null;
-    const key = keyOf(lane, gate, reach);
+    const { lane } = queue.entryOf(job);
     const { fromMs } = this.#rights.longer;
     const search = this.#searchFor(lane, gate, key, fromMs);
     const vainMs = this.#vainFromMs.get(key);

@@ -17,11 +17,15 @@ import type { State } from './state.ts';
 import { never } from './victims.ts';
 
 export interface Rights {
+  /** Whether the job could have a right to any run at all; asked before anything is looked at. */
+  any(job: number): boolean;
   /** By what right the job may end the run; null for none. `run` is a slot of the run table. */
   mayTake(job: number, run: number): Right | null;
   /** The run counts as gone from here on. True when the job's rights to other runs may have changed with it. */
   taken(job: number, run: number): boolean;
   putBack(run: number): void;
+  /** Equal for entries of one demand that have the same right to every run; empty when they have none to any. */
+  reach(entry: Entry, reclaims?: string): string;
   /** Whose the run is, and what it uses. */
   projectOf(run: number): Project;
   usesOf(run: number): Ask;
@@ -35,7 +39,7 @@ export function mightPreempt(state: State, job: number): boolean {
 }
 
 function entryMightPreempt({ policy }: State, { facts, lane }: Entry): boolean {
-  if (policy.runTimes.stop === 'longer') return true;
+  if (stopsFromMs(policy, facts, 0) !== never) return true;
   if ((tierNamed(policy, facts.tier)?.preempts.length ?? 0) > 0) return true;
   if (lane.project.quota?.preemptWithin === 'lower-priority') return true;
   return policy.quotas.some(({ guaranteed }) => Object.keys(guaranteed).length > 0);
@@ -84,8 +88,6 @@ export class QuotaRights implements Rights {
   #judgedFor = -1;
   /** Counts whatever may have changed use, and with it rights. */
   #moves = 0;
-  /** How many runs this plan stops, where rights follow use. */
-  #dooms = 0;
   /** Moves when rights may have changed through what a plan gave to somebody. */
   epoch = 0;
   /** Whether rights follow use; without guarantees they are the same for all runs of an entry. */
@@ -95,8 +97,6 @@ export class QuotaRights implements Rights {
   readonly #lower = new Map<string, readonly RunGroup[]>();
   readonly #borrowers: Borrowers;
   readonly longer: LongerRuns;
-  /** By entry: the line stands still while a plan is made. */
-  readonly #fromMs: number[] = [];
 
   constructor(state: State, tiers: TierBook) {
     this.#state = state;
@@ -106,16 +106,12 @@ export class QuotaRights implements Rights {
     this.longer = new LongerRuns(state);
   }
 
-  /** Whether the job could have a right to any run at all; asked before anything is looked at. */
   any(job: number): boolean {
     return entryMightPreempt(this.#state, this.#state.queue.entryOf(job));
   }
 
-  /** Equal for entries of one demand that have the same right to every run; empty when they have none to any. */
   reach(entry: Entry, reclaims = this.reclaimReach(entry.lane)): string {
-    const reach = this.#tierReach(entry) + reclaims + this.#priorityReach(entry) + this.#shorterReach(entry);
-    // Whose run is stopped has less left to give: what was offered before may be more than that.
-    return reach === '' || this.#dooms === 0 ? reach : `${reach}${withinPlan}${this.#dooms}`;
+    return this.#tierReach(entry) + reclaims + this.#priorityReach(entry) + this.#shorterReach(entry);
   }
 
   groups(job: number, below: Project | null = null): ReadonlySet<RunGroup> {
@@ -260,7 +256,6 @@ export class QuotaRights implements Rights {
     this.#moves++;
     const ask = this.usesOf(run);
     const project = this.projectOf(run);
-    this.#dooms++;
     if (this.#crosses(project, ask, noAsk)) this.#moved();
     this.#state.projects.leave(project, ask, 1);
   }
@@ -314,22 +309,14 @@ export class QuotaRights implements Rights {
 
   /** Runs of the same rank; from what length on is told apart. */
   #shorterReach(entry: Entry): string {
-    if (stopsFromMs(this.#state.policy, entry.facts, 0) === never) return '';
-    // Who is protected follows use, and depends on the project that asks.
-    return this.#follows
-      ? `|s${entry.rank}/${entry.lane.project.id}${withinPlan}${this.epoch}`
-      : `|s${entry.rank}`;
+    return stopsFromMs(this.#state.policy, entry.facts, 0) === never ? '' : `|s${entry.rank}`;
   }
 
   /** From what length on a run may be stopped for one of the entry. */
   fromMs(entry: Entry): number {
-    const known = this.#fromMs[entry.id];
-    if (known !== undefined) return known;
     const { policy, queue } = this.#state;
-    const stops = stopsFromMs(policy, entry.facts, 0) !== never;
-    const fromMs = stops ? this.longer.fromOf(queue.leastSaved(entry)) : never;
-    this.#fromMs[entry.id] = fromMs;
-    return fromMs;
+    if (stopsFromMs(policy, entry.facts, 0) === never) return never;
+    return this.longer.fromOf(queue.leastSaved(entry));
   }
 
   #priorityReach({ facts, lane, rank }: Entry): string {

@@ -45,7 +45,6 @@ export class VictimSearch {
   /** Runs that count as gone. */
   readonly #out = new Set<number>();
   readonly #own: boolean;
-  readonly #accepts: ((victims: Iterable<number>) => boolean) | null;
   /** Where victims are looked for. */
   #region = root;
   #job = -1;
@@ -61,17 +60,8 @@ export class VictimSearch {
   /** After how many takings of the plan it looked in vain; until then the next job of its kind does too. */
   vainAt = -1;
 
-  /** `accepts` says, once the job has its place, whether these victims will do. */
-  constructor(
-    state: State,
-    { shape, project }: Lane,
-    gate: Gate,
-    victims: Victims,
-    own: boolean,
-    accepts: ((victims: Iterable<number>) => boolean) | null = null,
-  ) {
+  constructor(state: State, { shape, project }: Lane, gate: Gate, victims: Victims, own: boolean) {
     this.#state = state;
-    this.#accepts = accepts;
     this.#project = project;
     this.#gate = gate;
     this.#own = own;
@@ -289,17 +279,14 @@ export class VictimSearch {
   #claim(combination: readonly number[]): Claim | null {
     this.#spare(combination);
     const { fleets, jobs } = this.#state;
-    const avoid = this.#accepts === null || this.#own ? jobs.avoid(this.#job) : [];
-    const placement = place(fleets.live, this.#shape, avoid);
+    const placement = place(fleets.live, this.#shape, jobs.avoid(this.#job));
     if (!placement) return null;
     const { exclusive, groups } = this.#shape.demand;
     const { keys } = this.#state.projects;
     const uses = keys.uses(keys.placed(fleets.live, placement));
     const tasks: TaskPlacement[] = tasksOf(fleets.live, placement.from, placement.to, groups.length);
     const { port } = placement;
-    const accepted = this.#accepts?.(this.#out) ?? true;
     undo(fleets.live, placement);
-    if (!accepted) return null;
     return { exclusive, tasks, port, uses, victims: this.#named() };
   }
 

@@ -1,6 +1,6 @@
 // Histories full of preemption: a node or two, jobs that fill them, and a policy that turns round who comes first, so that
 // those who lost their room want it back from those who took it, again and again. In the worlds of arbitrary.ts that is rare.
-import { defaultPolicy, type JobDemand, type Quota } from '@muster/model';
+import { defaultPolicy, type Quota } from '@muster/model';
 import * as fc from 'fast-check';
 import { arbitraryEstimate, arbitraryRunTimes, type Step } from './arbitrary.ts';
 import { devices, node, oneTask } from './builders.ts';
@@ -76,32 +76,6 @@ const goOn: readonly Step[] = [
   ...few.slice(1).map((run): Step => ({ do: 'running', run })),
 ];
 
-const many = Array.from({ length: 9 }, (_, run) => run);
-/** The same of all runs; each saves its work as soon as it runs. */
-const goOnAll: readonly Step[] = [
-  cycle,
-  ...few.map((): Step => ({ do: 'stopped', run: 0 })),
-  cycle,
-  ...many.flatMap((run): Step[] => [
-    { do: 'running', run },
-    { do: 'checkpoint', run },
-  ]),
-];
-
-function smallOr(...demands: readonly [JobDemand, ...JobDemand[]]): fc.Arbitrary<Step> {
-  return arbitrarySubmit.chain((step) =>
-    fc.constantFrom(...demands).map((demand) => ({ ...step, demand }) as Step),
-  );
-}
-
-function arbitraryPiece(): fc.Arbitrary<Step> {
-  return fc.oneof(
-    { weight: 4, arbitrary: fc.record({ do: fc.constant('finish' as const), run: fc.nat(8) }) },
-    { weight: 3, arbitrary: smallOr(oneTask(4), oneTask(3), oneTask(1)) },
-    { weight: 1, arbitrary: arbitraryChange },
-  );
-}
-
 export const arbitraryCrowdedSteps: fc.Arbitrary<readonly Step[]> = fc
   .record({
     nodes: fc.constantFrom(['a'], ['a', 'b']),
@@ -115,23 +89,4 @@ export const arbitraryCrowdedSteps: fc.Arbitrary<readonly Step[]> = fc
     ...jobs,
     ...goOn,
     ...changes.flatMap((change) => [change, ...goOn]),
-  ]);
-
-/** Many small runs on three nodes, most of which have saved their work, some of which end: room is left in pieces, and large jobs come. */
-export const arbitraryScatteredSteps: fc.Arbitrary<readonly Step[]> = fc
-  .record({
-    policy: arbitraryPolicy.map((step) => ({
-      ...step,
-      minRunMs: 0,
-      runTimes: { use: 'learned', first: 'expected', stop: 'longer' } as const,
-    })),
-    jobs: fc.array(smallOr(oneTask(2), oneTask(1), oneTask(3)), { minLength: 5, maxLength: 9, size: 'max' }),
-    changes: fc.array(arbitraryPiece(), { minLength: 3, maxLength: 10, size: 'max' }),
-  })
-  .map(({ policy, jobs, changes }) => [
-    ...['a', 'b', 'c'].map(join),
-    policy as Step,
-    ...jobs,
-    ...goOnAll,
-    ...changes.flatMap((change) => [change, ...goOnAll]),
   ]);

@@ -11,7 +11,6 @@ import {
   submittedJob,
   type Tier,
 } from '@muster/model';
-import { withRun } from './reference-claims.ts';
 import {
   type Box,
   boxesOf,
@@ -23,7 +22,6 @@ import {
   type JobRow,
   placeGang,
   placeJob,
-  type Unit,
 } from './reference-place.ts';
 import { rightTo } from './reference-rights.ts';
 import { ReferenceTenancy } from './reference-tenancy.ts';
@@ -68,47 +66,6 @@ export function preemptFor(
   return null;
 }
 
-/** Whether runs would move out of the way of such a job, apart from what happened to this one. */
-export function mayMove(rows: EngineRows, row: JobRow, nowMs: number): boolean {
-  const fresh = { ...row, state: { ...row.state, failedMs: null, preempted: [], avoid: [] } } as JobRow;
-  return moveFor(rows, fresh, nowMs, new Set()) !== null;
-}
-
-/** Runs that move out of the job's way, all of which have a place elsewhere; null where there are none, or a ceiling is in the way. */
-export function moveFor(
-  rows: EngineRows,
-  row: JobRow,
-  nowMs: number,
-  fresh: ReadonlySet<RunId>,
-): Claim | null {
-  const { use, stop } = rows.policy.runTimes;
-  if (use === 'asked' || stop === 'nobody' || isCooling(rows, row, nowMs)) return null;
-  if (new ReferenceTenancy(rows, nowMs).isOver(row, leastUses(row.demand))) return null;
-  const movable = movableFor(rows, row);
-  const searches = choices(row.demand.groups).map(
-    (choice) => new Search(rows, row, choice, nowMs, fresh, movable),
-  );
-  if (searches.some((search) => search.waitsForEnds())) return null;
-  const [claim] = searches.flatMap((search) => search.find() ?? []);
-  return claim && claim.victims.length > 0 ? claim : null;
-}
-
-/** Runs of one task of the same tier rank that have saved their work, are smaller, and would have a place as things stand. */
-function movableFor(rows: EngineRows, row: JobRow): ReadonlySet<RunId> {
-  const { policy } = rows;
-  const boxes = boxesOf(rows);
-  const rank = (name: string): number | null => policy.tiers.find((tier) => tier.name === name)?.rank ?? null;
-  const largest = Math.max(0, ...row.demand.groups.flatMap((g) => g.accelerators.map(({ milli }) => milli)));
-  const movable = rows.runs.filter(({ job, tasks, checkpointMs }) => {
-    const own = rows.jobs.find((each) => each.job === job)!;
-    const [task] = tasks;
-    const small = tasks.length === 1 && task!.devices.length * task!.deviceMilli < largest;
-    if (checkpointMs === null || !small || rank(own.tier) !== rank(row.tier)) return false;
-    return placeJob(boxes, { ...own, state: { ...own.state, avoid: [] } } as JobRow, policy) !== null;
-  });
-  return new Set(movable.map(({ run }) => run));
-}
-
 /** Whether what is claimed would be above a ceiling, with the victims gone. */
 export function isClaimOver(rows: EngineRows, row: JobRow, { victims, uses }: Claim, nowMs: number): boolean {
   const runs = rows.runs.filter(({ run }) => !victims.some((victim) => victim.run === run));
@@ -122,21 +79,11 @@ class Search {
   readonly #choice: Choice;
   readonly #nowMs: number;
   readonly #fresh: ReadonlySet<RunId>;
-  readonly #movable: ReadonlySet<RunId> | null;
   #out: LiveRun[] = [];
   /** Where victims are looked for; null for everywhere. */
   #domain: Required | null = null;
 
-  /** `movable`: these are not stopped but moved. */
-  constructor(
-    rows: EngineRows,
-    row: JobRow,
-    choice: Choice,
-    nowMs: number,
-    fresh: ReadonlySet<RunId>,
-    movable: ReadonlySet<RunId> | null = null,
-  ) {
-    this.#movable = movable;
+  constructor(rows: EngineRows, row: JobRow, choice: Choice, nowMs: number, fresh: ReadonlySet<RunId>) {
     this.#fresh = fresh;
     this.#rows = rows;
     this.#row = row;
@@ -187,26 +134,12 @@ class Search {
       if (this.#isOver() || this.#short() !== null) this.#out = all;
     }
     const placed = placeJob(this.#boxes(), this.#row, this.#rows.policy);
-    if (!placed || (this.#movable && !this.#fitElsewhere(placed.unit))) return null;
+    if (!placed) return null;
     const { exclusive, tasks, port, uses } = placed.unit;
     const victims = this.#out
       .toSorted((a, b) => (a.run < b.run ? -1 : 1))
       .map((run) => ({ job: run.job, run: run.run, right: this.#right(run, run)! }));
     return { exclusive, tasks, port, uses, victims };
-  }
-
-  /** Whether every victim has a place beside the job; the largest chooses first. */
-  #fitElsewhere(unit: Unit): boolean {
-    const milli = ({ tasks }: LiveRun): number => tasks[0]!.devices.length * tasks[0]!.deviceMilli;
-    const left = this.#rows.runs.filter((run) => !this.#out.includes(run));
-    let world = withRun({ ...this.#rows, runs: left }, unit, this.#nowMs);
-    return this.#out
-      .toSorted((a, b) => milli(b) - milli(a) || (a.run < b.run ? -1 : 1))
-      .every((run) => {
-        const own = placeJob(boxesOf(world), this.#jobOf(run), this.#rows.policy);
-        if (own) world = withRun(world, own.unit, this.#nowMs);
-        return own !== null;
-      });
   }
 
   /** With the victims gone. */
@@ -377,7 +310,6 @@ class Search {
 
   /** With everything gone that is being stopped, was taken out or would be; `kept` is there all the same. */
   #right(run: LiveRun, kept: LiveRun | null = null, more: readonly LiveRun[] = []): Right | null {
-    if (this.#movable) return this.#movable.has(run.run) ? 'move' : null;
     const gone = [...this.#out, ...more].filter((other) => other !== kept);
     const runs = this.#rows.runs.filter((other) => !other.stopping && !gone.includes(other));
     return rightTo({ ...this.#rows, runs }, this.#row, this.#jobOf(run), run, this.#nowMs);
