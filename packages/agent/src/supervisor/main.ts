@@ -1,7 +1,7 @@
 // The supervisor: one process a node that keeps the processes of all tasks. It is started detached by the agent and
 // outlives it; a restarted agent connects to its socket and goes on. It imports only `node:` modules, because it forks
 // for every task and a fork costs what the parent's memory is. Started as `node main.ts <config as JSON>`.
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -126,7 +126,10 @@ function writeFile(config: SupervisorConfig, boot: string): void {
     startTicks: startTicks(process.pid) ?? 0,
     bootId: boot,
   };
-  writeFileSync(join(config.dir, 'supervisor.json'), JSON.stringify(file), { mode: 0o600 });
+  // In one step: an agent may be reading it.
+  const path = join(config.dir, 'supervisor.json');
+  writeFileSync(`${path}.new`, JSON.stringify(file), { mode: 0o600 });
+  renameSync(`${path}.new`, path);
 }
 
 // Elsewhere a bug stops the process. Here that would end every task on the node, most of which it does not concern.
