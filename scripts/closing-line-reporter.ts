@@ -1,7 +1,7 @@
-// Ends a test run with one plain line, `N passed, N failed, N skipped`, which CI reads. It stands beside vitest's
-// default reporter, whose coloured summary is for people. A file that does not load and an error outside any test
-// count as failed: a run with either must never look clean.
-import type { Reporter, TestModule } from 'vitest/node';
+// Ends a test run with what was not run, a line each, and one plain line, `N passed, N failed, N skipped`, which CI reads. It
+// stands beside vitest's default reporter, whose coloured summary is for people and does not name skipped tests. A file that does
+// not load and an error outside any test count as failed: a run with either must never look clean.
+import type { Reporter, TestModule, Vitest } from 'vitest/node';
 
 export interface Counts {
   readonly passed: number;
@@ -31,8 +31,29 @@ export function countResults(modules: ReadonlyArray<TestModule>, errorsOutsideTe
   return { passed, failed, skipped };
 }
 
+/** Suites that lack a component put a whole sentence in place of a name: what was not run, and what gets it. */
+export function notRun(modules: ReadonlyArray<TestModule>): string[] {
+  const lines = new Set<string>();
+  for (const module of modules)
+    for (const test of module.children.allTests('skipped'))
+      lines.add(
+        test.name.startsWith('not run')
+          ? test.name
+          : `not run: ${test.fullName} (${module.relativeModuleId})`,
+      );
+  return [...lines];
+}
+
 export default class ClosingLineReporter implements Reporter {
+  #picked = false;
+
+  onInit(vitest: Vitest): void {
+    // Who asks for some tests by name knows that the others are not run.
+    this.#picked = vitest.config.testNamePattern !== undefined;
+  }
+
   onTestRunEnd(modules: ReadonlyArray<TestModule>, unhandledErrors: ReadonlyArray<unknown>): void {
+    if (!this.#picked) for (const line of notRun(modules)) process.stdout.write(`${line}\n`);
     process.stdout.write(`${closingLine(countResults(modules, unhandledErrors.length))}\n`);
   }
 }

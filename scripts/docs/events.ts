@@ -35,6 +35,15 @@ const meanings: Readonly<Record<EventKind, string>> = {
   'node.removed': 'it is gone for good',
   'cluster.frozen': 'many nodes fell silent at once; nothing there is declared lost until the time given',
   'cluster.thawed': 'the freeze is over, by the word of a person or by its bound',
+  'cluster.added': 'an operator connected a cluster',
+  'cluster.removed': 'an operator removed a cluster, and its nodes with it',
+  'cluster.drained': 'an operator keeps new work off all nodes of a cluster',
+  'cluster.undrained': 'the nodes of a cluster take work again',
+  'cluster.connected': 'the cluster answers',
+  'cluster.degraded':
+    'the cluster has not answered for a minute: nothing new is put there, what runs there goes on',
+  'cluster.lost':
+    'the cluster has not answered for a quarter of an hour; what ran there waits for proof of its end',
   'project.created': 'a project came to be',
   'project.removed': 'a project is gone',
   'policy.changed': 'tiers or defaults changed',

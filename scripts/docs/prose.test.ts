@@ -1,13 +1,14 @@
 // Documents name files, link to each other and show jobs. All of that rots unless it is checked.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { parsePolicy, parseSpec } from '@muster/model';
+import { clusterConfigSchema, parsePolicy, parseSpec } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { musterProgram } from './cli.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const documents = [...globSync('*.md', { cwd: root }), ...globSync('docs/**/*.md', { cwd: root })].sort();
+const clusterKinds = new Set(['agent', 'slurm', 'kubernetes']);
 
 describe.each(documents)('%s', (path) => {
   const text = readFileSync(join(root, path), 'utf8');
@@ -25,10 +26,14 @@ describe.each(documents)('%s', (path) => {
     expect(local.filter((link) => !existsSync(join(root, dirname(path), link)))).toEqual([]);
   });
 
-  test('shows jobs that would be accepted', () => {
+  test('shows jobs and clusters that would be accepted', () => {
     const blocks = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block]) => block ?? '');
     for (const block of blocks) {
       const shown = parse(block) as Record<string, unknown>;
+      if (clusterKinds.has(String(shown.kind))) {
+        expect(clusterConfigSchema.safeParse(shown).error?.issues ?? []).toEqual([]);
+        continue;
+      }
       // A fragment shows one field; the rest is a job's least.
       const job = 'command' in shown || 'groups' in shown ? shown : { command: ['true'], ...shown };
       const parsed = parseSpec(job, { project: 'p', tier: 'standard', stopAfterMs: () => null });

@@ -42,7 +42,7 @@ export async function startGuided({ text }: Guide, agents: readonly AgentOptions
     ...system,
     port,
     async muster(...args) {
-      const all = [join(root, 'packages/muster/bin/muster.js'), ...args, ...connection];
+      const all = [join(root, 'packages/muster/bin/muster.js'), ...connection, ...args];
       try {
         const { stdout, stderr } = await run(process.execPath, all, { cwd: system.dir });
         return { code: 0, output: stdout + stderr };

@@ -1,6 +1,5 @@
 // The Slurm driver on a real Slurm, with somebody who looks all the time and notes what is new.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Subject } from '@muster/drivers/conformance';
 import {
   createSlurmDriver,
   localRunDirectories,
@@ -8,16 +7,16 @@ import {
   slurmCommands,
 } from '@muster/drivers/slurm';
 import { freshId, type NodeId, type Observation } from '@muster/model';
+import type { ClusterSubject } from './runs.ts';
 import type { TestSlurm } from './slurm.ts';
 
-export interface SlurmSubject extends Subject {
+export interface SlurmSubject extends ClusterSubject {
   readonly driver: SlurmDriver;
-  nodeOf(name: string): NodeId;
 }
 
 const lookEveryMs = 100;
 
-export function slurmSubject(slurm: TestSlurm): SlurmSubject {
+export function slurmSubject(slurm: TestSlurm, more: { readonly waitMaxS?: number } = {}): SlurmSubject {
   const ids = new Map(
     slurm.nodes.map((name, i) => [name, freshId('node', 1, new Uint8Array(9).fill(i + 1))] as const),
   );
@@ -28,6 +27,7 @@ export function slurmSubject(slurm: TestSlurm): SlurmSubject {
     nodeName: (node) => names.get(node) ?? null,
     billing: () => ({}),
     gatherMs: 2000,
+    ...more,
   });
   const observed: Observation[] = [];
   const told = new Map<string, string>();

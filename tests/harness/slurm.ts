@@ -1,20 +1,12 @@
 // A real Slurm on loopback for one test file: munged with a key and a socket of its own, one slurmctld, four slurmd with
 // declared GPUs. Everything lies in one temporary directory and is ended by id, also when the test run is interrupted.
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, chmodSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { type Daemon, StartedDaemon } from './daemon.ts';
 import { endProcessesOf } from './leftovers.ts';
 import { eventually } from './processes.ts';
 import { freePort } from './system.ts';
@@ -36,16 +28,9 @@ export interface TestSlurm {
   readonly slurmd: ReadonlyMap<string, Daemon>;
   /** Runs a command of Slurm and gives what it printed. */
   command(program: string, ...args: string[]): Promise<string>;
-  /** The controller answers and every node has registered. */
+  /** The controller answers and every node has registered; nodes that Slurm drained by itself take work again. */
   ready(): Promise<void>;
   stop(): Promise<void>;
-}
-
-export interface Daemon {
-  readonly pid: number;
-  start(...moreArgs: string[]): void;
-  signal(signal: NodeJS.Signals): void;
-  end(signal: NodeJS.Signals): Promise<void>;
 }
 
 /** Why no Slurm can be started here, and what to do about it; null when one can. */
@@ -103,9 +88,14 @@ export async function startSlurm(): Promise<TestSlurm> {
     command,
     ready: () =>
       eventually(`Slurm is ready (logs in ${dir})`, 60_000, async () => {
-        const states = (await command('sinfo', '--noheader', '--Node', '--format=%T')).trim().split('\n');
+        const lines = (await command('sinfo', '--noheader', '--Node', '--format=%N %T')).trim().split('\n');
+        const states = lines.map((line) => line.split(' ') as [string, string]);
+        // A controller that was killed may find a job twice, and drains the node.
+        for (const [name] of states.filter(([, state]) => /^drain/.test(state)))
+          await command('scontrol', 'update', `nodename=${name}`, 'state=resume');
         return (
-          states.length === nodes.length && states.every((state) => /^(idle|mixed|allocated)$/.test(state))
+          states.length === nodes.length &&
+          states.every(([, state]) => /^(idle|mixed|allocated)$/.test(state))
         );
       }).then(() => {}),
     async stop() {
@@ -126,58 +116,6 @@ export async function startSlurm(): Promise<TestSlurm> {
   } catch (error) {
     await slurm.stop();
     throw error;
-  }
-}
-
-class StartedDaemon implements Daemon {
-  readonly #name: string;
-  readonly #program: string;
-  readonly #args: readonly string[];
-  readonly #env: Readonly<Record<string, string>>;
-  readonly #dir: string;
-  #child: ChildProcess | null = null;
-  #over: Promise<void> = Promise.resolve();
-
-  constructor(
-    name: string,
-    program: string,
-    args: readonly string[],
-    env: Readonly<Record<string, string>>,
-    dir: string,
-  ) {
-    this.#name = name;
-    this.#program = program;
-    this.#args = args;
-    this.#env = env;
-    this.#dir = dir;
-  }
-
-  get pid(): number {
-    const pid = this.#child?.pid;
-    if (pid === undefined) throw new Error(`${this.#name} was not started`);
-    return pid;
-  }
-
-  start(...moreArgs: string[]): void {
-    const output = openSync(join(this.#dir, `${this.#name}.out`), 'a');
-    const child = spawn(this.#program, [...this.#args, ...moreArgs], {
-      env: this.#env,
-      stdio: ['ignore', output, output],
-    });
-    this.#child = child;
-    this.#over = new Promise((resolve) => {
-      child.once('exit', () => resolve());
-      child.once('error', () => resolve());
-    });
-  }
-
-  signal(signal: NodeJS.Signals): void {
-    this.#child?.kill(signal);
-  }
-
-  async end(signal: NodeJS.Signals): Promise<void> {
-    this.signal(signal);
-    await this.#over;
   }
 }
 
@@ -222,6 +160,8 @@ async function writeConfiguration(dir: string, nodes: readonly string[]): Promis
     'ReturnToService=2',
     'KillWait=2',
     'SlurmdTimeout=15',
+    // Heterogeneous jobs are started by backfill alone, which else looks every 30 s.
+    'SchedulerParameters=bf_interval=1',
     // Declared hardware is believed, whatever this machine has.
     'SlurmdParameters=config_overrides',
     ...nodeLines,

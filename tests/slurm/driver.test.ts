@@ -5,8 +5,8 @@ import type { RunId } from '@muster/model';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { onSlurm } from '../harness/on-slurm.ts';
 import { eventually } from '../harness/processes.ts';
+import { accepted, cancel, ended, freshRun, shellTask, started, submit } from '../harness/runs.ts';
 import { type SlurmSubject, slurmSubject } from '../harness/slurm-subject.ts';
-import { accepted, cancel, ended, freshRun, shellTask, started, submit } from './start.ts';
 
 onSlurm('the Slurm driver', (slurm) => {
   let subject: SlurmSubject;
@@ -53,6 +53,27 @@ onSlurm('the Slurm driver', (slurm) => {
     expect(jobs.trim().split('\n')).toHaveLength(1);
   });
 
+  it('runs unlike tasks, unequally many on its nodes, as one heterogeneous job, and stops all of it', async () => {
+    const run = freshRun();
+    const say = 'echo $SLURMD_NODENAME; trap "" TERM; sleep 600 & wait; wait';
+    const big = { cpuMilli: 4000, devices: [2, 3] };
+    const gang = {
+      n2: [shellTask(0, say, { devices: [0] }), shellTask(1, say, { devices: [1] }), shellTask(2, say, big)],
+      n3: [shellTask(3, say, { devices: [0] })],
+    };
+    expect(await submit(subject, run, gang)).toEqual([accepted, accepted]);
+    await eventually('all began', 60_000, () => {
+      return subject.observed().filter((item) => item.kind === 'started' && item.run === run).length === 4;
+    });
+    const told = await Promise.all([0, 1, 2, 3].map((rank) => outputOf(run, rank)));
+    expect(told).toEqual(['n2\n', 'n2\n', 'n2\n', 'n3\n']);
+    const ids = await slurm().command('squeue', '--noheader', `--name=${run}`, '--format=%i');
+    expect(ids.trim().split('\n')).toHaveLength(2);
+    await cancel(subject, run);
+    expect(await ended(subject, run, 4)).toMatchObject(Array(4).fill({ ok: false, class: 'cancelled' }));
+    await eventually('Slurm has none of it', 60_000, async () => (await listed(run)) === '');
+  });
+
   it('submits no part of a gang that did not come whole', async () => {
     const run = freshRun();
     const late = submit(subject, run, { n1: [shellTask(0, 'true')] }, { nodes: 2 });
@@ -90,7 +111,7 @@ onSlurm('the Slurm driver', (slurm) => {
     const taken = await eventually('it is seen', 60_000, async () =>
       (await subject.driver.look()).taken.get('n4'),
     );
-    expect(taken).toEqual({ cpus: 2, memoryMib: 100, devices: 3 });
+    expect(taken).toEqual({ cpus: 2, memoryMib: 100, devices: new Map([['h100', 3]]) });
     const { nodes, switches } = await subject.driver.look();
     expect(nodes.map(({ name, gres, usable }) => [name, gres, usable])).toEqual(
       ['n1', 'n2', 'n3', 'n4'].map((name) => [name, 'gpu:h100:4', true]),
@@ -128,6 +149,25 @@ onSlurm('the Slurm driver', (slurm) => {
     expect(await cancel(subject, blocker)).toEqual(accepted);
     expect(await ended(subject, blocker)).toMatchObject([{ ok: false, class: 'cancelled' }]);
     await eventually('Slurm has neither', 60_000, async () => (await listed(waits, blocker)) === '');
+  });
+
+  it('gives back a run that Slurm keeps waiting, which then never begins', async () => {
+    const [blocker, waits] = [freshRun(), freshRun()];
+    const whole = { cpuMilli: 8000 };
+    await submit(subject, blocker, { n1: [shellTask(0, 'sleep 600', whole)] });
+    await started(subject, blocker);
+    await submit(subject, waits, { n1: [shellTask(0, 'echo never', whole)] });
+    const impatient = slurmSubject(slurm(), { waitMaxS: 1 });
+    expect(await ended(subject, waits)).toMatchObject([
+      {
+        class: 'infrastructure',
+        reason: { code: 'never-started', message: expect.stringContaining('Slurm kept it waiting') },
+      },
+    ]);
+    await impatient.close();
+    await cancel(subject, blocker);
+    await eventually('Slurm has neither', 60_000, async () => (await listed(waits, blocker)) === '');
+    expect(await outputOf(waits, 0)).toBe('');
   });
 
   it('takes a hand from outside for what it is, and Slurm does not start the job again', async () => {

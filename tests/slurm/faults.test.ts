@@ -8,8 +8,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { processesWith } from '../harness/leftovers.ts';
 import { onSlurm } from '../harness/on-slurm.ts';
 import { eventually } from '../harness/processes.ts';
+import { accepted, cancel, ended, freshRun, shellTask, submit } from '../harness/runs.ts';
 import { type SlurmSubject, slurmSubject } from '../harness/slurm-subject.ts';
-import { accepted, cancel, ended, freshRun, shellTask, submit } from './start.ts';
 
 /** One of them here, because each costs half a minute; 50 with MUSTER_KILLS=50. */
 const kills = Number(process.env.MUSTER_KILLS ?? 1);

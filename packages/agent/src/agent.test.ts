@@ -1,3 +1,5 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { shell, startOf } from './testing/fake-server.ts';
 import { until } from './testing/until.ts';
@@ -10,7 +12,10 @@ let world: World;
 beforeEach(async () => {
   world = await makeWorld();
 });
-afterEach(() => world.clean());
+afterEach(() => {
+  vi.unstubAllEnvs();
+  return world.clean();
+});
 
 const gate = 'while [ ! -e go ]; do sleep 0.01; done';
 
@@ -234,6 +239,26 @@ describe('an agent', () => {
     await agent.recheck();
     await server.welcomed(2);
     expect(server.all('hello').map(({ inventory }) => inventory.devices.length)).toEqual([2, 1]);
+  });
+
+  it('keeps its GPUs when nvidia-smi fails once, and gives them up when it fails again and again', async () => {
+    const list = join(world.dir, 'gpus');
+    writeFileSync(join(world.dir, 'nvidia-smi'), `#!/bin/sh\nexec cat ${list}\n`, { mode: 0o755 });
+    writeFileSync(list, '0, GPU-1, NVIDIA H100 80GB HBM3, 81559, 550.1, 9.0\n');
+    vi.stubEnv('PATH', `${world.dir}:${process.env.PATH}`);
+    const agent = await world.agent();
+    const { server } = world;
+    await server.welcomed();
+    renameSync(list, `${list}.away`);
+    await agent.recheck();
+    await agent.recheck();
+    renameSync(`${list}.away`, list);
+    await agent.recheck();
+    expect(server.all('hello')).toHaveLength(1);
+    rmSync(list);
+    for (let i = 0; i < 3; i++) await agent.recheck();
+    await server.welcomed(2);
+    expect(server.all('hello').map(({ inventory }) => inventory.devices.length)).toEqual([1, 0]);
   });
 
   it('refuses a directory that another agent uses', async () => {

@@ -37,6 +37,7 @@ export interface AgentHandle {
 /** removed: an operator has taken the node out of the fleet; whoever goes on trying is refused for ever. */
 export type AgentEnd = 'stopped' | 'removed';
 
+const failedLooksMax = 3;
 const firstBackoffMs = 200;
 const longestBackoffMs = 5000;
 const lingerMs = 30_000;
@@ -87,6 +88,7 @@ class Agent {
   readonly #userOf;
   readonly #stopping = new AbortController();
   #found: Discovered | null = null;
+  #failedLooks = 0;
   #connection: Connection | null = null;
   #backoffMs = firstBackoffMs;
   #lastTrouble: string | null = null;
@@ -129,12 +131,11 @@ class Agent {
     if (this.#isRoot && !this.#options.userMap) await this.#userOf('');
     // Before looking at the devices: what tasks hold decides which of them may change places.
     await this.#link.open();
-    this.#found = await this.#look();
+    this.#found = this.#arrange(await discover(this.#options, this.#identity.node));
     if (this.#found.trouble) this.#options.log.warn({}, `nvidia-smi failed: ${this.#found.trouble}`);
   }
 
-  async #look(): Promise<Discovered> {
-    const found = await discover(this.#options, this.#identity.node);
+  #arrange(found: Discovered): Discovered {
     const devices = this.#slots.arrange(found.inventory.devices, this.#book.liveRuns().length > 0);
     return { ...found, inventory: { ...found.inventory, devices } };
   }
@@ -170,11 +171,24 @@ class Agent {
 
   async recheck(): Promise<void> {
     const before = JSON.stringify(this.#found?.inventory);
-    this.#found = await this.#look();
+    const found = await discover(this.#options, this.#identity.node);
+    if (this.#isPassing(found.trouble)) return;
+    this.#found = this.#arrange(found);
     if (JSON.stringify(this.#found.inventory) === before) return;
     this.#options.log.info({}, 'the inventory has changed; connecting again to tell it');
     this.#backoffMs = 0;
     this.#connection?.end('the inventory has changed');
+  }
+
+  /** A busy machine's tool fails now and then; a broken driver's fails again and again. */
+  #isPassing(trouble: string | null): boolean {
+    this.#failedLooks = trouble === null ? 0 : this.#failedLooks + 1;
+    if (trouble === null || this.#failedLooks > failedLooksMax) return false;
+    const gone = this.#failedLooks === failedLooksMax;
+    const devices = gone ? 'its devices are taken from the inventory' : 'what it found before still counts';
+    const times = `${this.#failedLooks} of ${failedLooksMax} times in a row`;
+    this.#options.log.warn({}, `nvidia-smi failed, ${times}: ${trouble}; ${devices}`);
+    return !gone;
   }
 
   #adopted(state: SupervisorState): void {

@@ -33,7 +33,7 @@ const missAgeMs = 1000;
 export const streamCheckMs = maxAgeMs / 2;
 const maxCached = 10_000;
 const maxHeader = 200;
-/** Lookups of tokens that do not exist cost the database; an address gets a few. */
+/** Look-ups of tokens that do not exist cost the database; an address gets a few. */
 const failedLookups = { perSecond: 20, burst: 100 };
 
 export interface Authenticator {
@@ -58,6 +58,8 @@ export interface AuthDeps {
 
 export function createAuthenticator({ store, clock, buckets }: AuthDeps): Authenticator {
   const cache = new Map<string, Cached>();
+  let forgotten = 0;
+  const underWay = new Map<string, Promise<Caller>>();
 
   function cached(hash: string, knownMs = maxAgeMs): Cached | null {
     const entry = cache.get(hash);
@@ -70,17 +72,31 @@ export function createAuthenticator({ store, clock, buckets }: AuthDeps): Authen
 
   async function lookUp(hash: string): Promise<Caller | null> {
     const atMs = clock.nowMs();
+    const before = forgotten;
     const row = await store.tokenByHash(hash);
     const caller = row ? callerOf(row, hash) : null;
     if (cache.size >= maxCached) cache.clear();
-    cache.set(hash, { caller, atMs });
+    // What was asked before a revocation may be the answer of before it.
+    if (forgotten === before) cache.set(hash, { caller, atMs });
     return caller;
   }
 
   async function admit(hash: string, address: string): Promise<Caller> {
+    // Taken before the database is asked, so that many at once cost it no more than one after another.
+    const key = `failed ${address}`;
+    buckets.take(key, failedLookups);
     const caller = await lookUp(hash);
-    if (!caller) buckets.take(`failed ${address}`, failedLookups);
+    if (caller) buckets.giveBack(key, failedLookups);
     return accept(caller, clock.nowMs());
+  }
+
+  /** Many requests that come together with one token ask for it once. */
+  function admitTogether(hash: string, address: string): Promise<Caller> {
+    const together = underWay.get(hash);
+    if (together) return together;
+    const admitted = admit(hash, address).finally(() => underWay.delete(hash));
+    underWay.set(hash, admitted);
+    return admitted;
   }
 
   return {
@@ -94,7 +110,7 @@ export function createAuthenticator({ store, clock, buckets }: AuthDeps): Authen
       if (entry) return accept(entry.caller, clock.nowMs());
       // What is in the cache had its checksum looked at when it was put there.
       if (!isSecret('mst', text)) throw unauthenticated();
-      return admit(hash, address);
+      return admitTogether(hash, address);
     },
     async stillValid(caller) {
       const entry = cached(caller.hash, streamCheckMs);
@@ -102,6 +118,7 @@ export function createAuthenticator({ store, clock, buckets }: AuthDeps): Authen
       return now !== null && !expired(now, clock.nowMs());
     },
     forget(token) {
+      forgotten++;
       for (const [hash, { caller }] of cache) if (caller?.token === token) cache.delete(hash);
     },
   };

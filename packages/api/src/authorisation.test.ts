@@ -11,6 +11,7 @@ type CallerKind = (typeof callers)[number];
 
 interface Fixture {
   readonly array: string;
+  readonly cluster: string;
   readonly job: string;
   readonly node: string;
   readonly token: string;
@@ -91,6 +92,29 @@ const table: Readonly<Record<string, Row>> = {
     expect: operating,
   },
   'DELETE /v1/nodes/:id': { url: ({ node }) => `/v1/nodes/${node}`, expect: operating },
+  'GET /v1/clusters': { url: plain('/v1/clusters'), expect: operating },
+  'PUT /v1/clusters/:name': {
+    url: ({ n }) => `/v1/clusters/new-${n}`,
+    body: () => ({ kind: 'slurm', directory: '/shared' }),
+    expect: [401, 403, 403, 403, 403, 201],
+  },
+  'POST /v1/clusters/test': {
+    url: plain('/v1/clusters/test'),
+    body: () => ({ kind: 'slurm', directory: '/shared' }),
+    expect: operating,
+  },
+  'GET /v1/clusters/:name': { url: ({ cluster }) => `/v1/clusters/${cluster}`, expect: operating },
+  'POST /v1/clusters/:name/drain': {
+    url: ({ cluster }) => `/v1/clusters/${cluster}/drain`,
+    body: () => ({ reason: 'test' }),
+    expect: operating,
+  },
+  'POST /v1/clusters/:name/undrain': {
+    url: ({ cluster }) => `/v1/clusters/${cluster}/undrain`,
+    expect: operating,
+  },
+  'POST /v1/clusters/:name/test': { url: ({ cluster }) => `/v1/clusters/${cluster}/test`, expect: operating },
+  'DELETE /v1/clusters/:name': { url: ({ cluster }) => `/v1/clusters/${cluster}`, expect: operating },
   'POST /v1/clusters/:name/thaw': {
     url: plain('/v1/clusters/default/thaw'),
     expect: [401, 403, 403, 403, 403, 409],
@@ -169,7 +193,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-async function fixture(): Promise<Fixture> {
+async function fixture(route = ''): Promise<Fixture> {
   const n = made++;
   const operator = tokens.operator as string;
   const ask = async (url: string, body: unknown): Promise<Record<string, string>> => {
@@ -182,7 +206,12 @@ async function fixture(): Promise<Fixture> {
   const node = (await ask('/v1/enrol', { token: enrol, name: `node-${n}`, publicKey })).node as string;
   const token = (await ask('/v1/tokens', { name: 'victim', role: 'member', project: 'a' })).id as string;
   const array = (await ask('/v1/jobs', { ...aJob, project: 'a', array: { count: 3 } })).id as string;
-  return { job, array, node, token, enrolment: enrol, n };
+  const cluster = `cluster-${n}`;
+  const config = { kind: 'slurm', directory: '/shared' };
+  // Only where it is asked for: events of the others shall fit on one page below.
+  if (route.includes('/clusters/:name'))
+    await world.ask('PUT', `/v1/clusters/${cluster}`, { token: operator, body: config });
+  return { job, array, cluster, node, token, enrolment: enrol, n };
 }
 
 test('the table has every route that is served, and no other', () => {
@@ -193,7 +222,7 @@ test('the table has every route that is served, and no other', () => {
 describe.each(Object.entries(table))('%s', (name, row) => {
   test.each(callers.map((kind, i) => [kind, row.expect[i]] as const))('%s gets %i', async (kind, status) => {
     const method = name.split(' ')[0] as 'GET' | 'POST' | 'PUT' | 'DELETE';
-    const given = await fixture();
+    const given = await fixture(name);
     const token = tokens[kind];
     const answer = await world.ask(method, row.url(given), {
       ...(token === undefined ? {} : { token }),

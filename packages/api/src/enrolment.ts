@@ -5,8 +5,9 @@ import { freshId, isName, nameRule, parseDurationMs } from '@muster/model';
 import type { EnrolRefusal } from '@muster/store';
 import * as z from 'zod';
 import { unauthenticated } from './auth.ts';
+import type { Api } from './deps.ts';
 import { committed } from './outcome.ts';
-import { refuse } from './problem.ts';
+import { fieldRefusal, refuse } from './problem.ts';
 import { route } from './route.ts';
 import { time } from './time-text.ts';
 import { mintSecret, secretHash } from './token-text.ts';
@@ -49,6 +50,7 @@ const createEnrolment = route({
   body: enrolmentBody,
   answers: { 201: enrolmentSchema },
   async handle(api, { caller, body, request }) {
+    await checkCluster(api, body.cluster);
     const token = mintSecret('mse', api.random);
     const id = freshId('enrolment', api.clock.nowMs(), api.idRandom());
     const expiresMs = (await api.store.nowMs()) + body.expiresIn;
@@ -59,6 +61,14 @@ const createEnrolment = route({
     return { status: 201, body: { token, expiresAt: time(expiresMs) } };
   },
 });
+
+/** A cluster that a driver speaks for has no agents. */
+async function checkCluster(api: Api, cluster: string): Promise<void> {
+  const row = (await api.store.clusters()).find(({ name }) => name === cluster);
+  if (!row || row.config.kind === 'agent') return;
+  const message = `is a ${row.config.kind} cluster, whose nodes join by themselves; choose another`;
+  throw fieldRefusal([{ code: 'invalid-field', path: '/cluster', message, value: cluster }]);
+}
 
 function isEd25519(text: string): boolean {
   try {

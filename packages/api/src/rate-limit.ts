@@ -11,6 +11,8 @@ interface Bucket {
 export interface Buckets {
   /** Takes one from the caller's bucket; throws `too-many` with Retry-After when it is empty. */
   take(key: string, limit: RateLimit): void;
+  /** Puts back what was taken for something that turned out not to count. */
+  giveBack(key: string, limit: RateLimit): void;
 }
 
 const sweepAt = 10_000;
@@ -41,6 +43,10 @@ export function createBuckets(clock: { nowMs(): number }): Buckets {
         );
       }
       bucket.left -= 1;
+    },
+    giveBack(key, limit) {
+      const bucket = buckets.get(key);
+      if (bucket) bucket.left = Math.min(limit.burst, bucket.left + 1);
     },
   };
 }

@@ -3,6 +3,7 @@ import { agentRoutes } from './agents-connect.ts';
 import { auditRoutes } from './audit.ts';
 import { submitBatch } from './batch.ts';
 import { checkpointRoutes } from './checkpoints.ts';
+import { clusterRoutes } from './clusters.ts';
 import { enrolmentRoutes } from './enrolment.ts';
 import { listEvents } from './events.ts';
 import { healthRoutes } from './health.ts';
@@ -32,6 +33,7 @@ export const routes: readonly Route[] = [
   ...scoreRoutes,
   replay,
   ...nodeRoutes,
+  ...clusterRoutes,
   ...enrolmentRoutes,
   ...agentRoutes,
   ...projectRoutes,

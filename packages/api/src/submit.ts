@@ -65,7 +65,14 @@ export function checkSpec(
     return { ok: false, refused: { ...fieldSummary(unknown), errors: unknown, mayBeStale: true } };
   if (spec.deadlineMs !== null && spec.deadlineMs <= nowMs)
     return { ok: false, refused: pastDeadline(spec.deadlineMs) };
-  return parsed;
+  return tenancy.keepsGangs ? { ok: true, spec: inOneCluster(spec) } : parsed;
+}
+
+/** No driver starts a part of a gang, so a gang that says nothing else is not split over clusters. */
+function inOneCluster(spec: JobSpec): JobSpec {
+  const isGang = spec.groups.reduce((tasks, { demand }) => tasks + demand.tasks, 0) > 1;
+  if (!isGang || spec.topology !== null) return spec;
+  return { ...spec, topology: { level: 'cluster', mode: 'required' } };
 }
 
 /** A place that the policy does not have could never be found, and what was meant is near. */

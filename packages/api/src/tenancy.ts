@@ -9,48 +9,71 @@ export interface TenancyView {
   readonly policyVersion: number;
   readonly policy: Policy;
   hasProject(path: string): boolean;
+  /** There are clusters that run a gang whole or not at all: one is never put on two of them. */
+  readonly keepsGangs: boolean;
   stopAfterMs(tier: string): number | null;
 }
 
 export interface Tenancy {
   /** Synchronous while fresh: the hot path makes no promise for it. */
   current(): TenancyView | Promise<TenancyView>;
-  /** Asks the store, unless another request just did. */
+  /** What the store says from now on: a load under way may have asked before. One serves all that wait for it. */
   refreshed(): Promise<TenancyView>;
 }
 
-type Source = Pick<Store, 'policy' | 'projects'>;
+type Source = Pick<Store, 'policy' | 'projects' | 'clusters'>;
 
 export function createTenancy(store: Source, clock: { nowMs(): number }): Tenancy {
   let view: TenancyView | null = null;
   let atMs = 0;
   let loading: Promise<TenancyView> | null = null;
+  let next: Promise<TenancyView> | null = null;
 
   async function load(): Promise<TenancyView> {
     const startedMs = clock.nowMs();
-    const [{ version, policy }, projects] = await Promise.all([store.policy(), store.projects(null)]);
-    view = viewOf(version, policy, new Set(projects.map((project) => project.path)));
+    const [{ version, policy }, projects, clusters] = await Promise.all([
+      store.policy(),
+      store.projects(null),
+      store.clusters(),
+    ]);
+    const driven = clusters.some(({ config }) => config.kind !== 'agent');
+    const keepsGangs = driven && policy.topology.levels.includes('cluster');
+    view = { ...viewOf(version, policy, new Set(projects.map((project) => project.path))), keepsGangs };
     atMs = startedMs;
     return view;
   }
 
-  function refreshed(): Promise<TenancyView> {
+  function loaded(): Promise<TenancyView> {
     loading ??= load().finally(() => {
       loading = null;
     });
     return loading;
   }
 
+  function refreshed(): Promise<TenancyView> {
+    if (!loading) return loaded();
+    const begin = (): Promise<TenancyView> => {
+      next = null;
+      return loaded();
+    };
+    next ??= loading.then(begin, begin);
+    return next;
+  }
+
   return {
     refreshed,
     current() {
       const ageMs = clock.nowMs() - atMs;
-      return view && ageMs >= 0 && ageMs < maxAgeMs ? view : refreshed();
+      return view && ageMs >= 0 && ageMs < maxAgeMs ? view : loaded();
     },
   };
 }
 
-function viewOf(policyVersion: number, policy: Policy, projects: ReadonlySet<string>): TenancyView {
+function viewOf(
+  policyVersion: number,
+  policy: Policy,
+  projects: ReadonlySet<string>,
+): Omit<TenancyView, 'keepsGangs'> {
   return {
     policyVersion,
     policy,

@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { projectCovers, type Role } from '@muster/model';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticator, streamCheckMs } from './auth.ts';
 import { createBuckets } from './rate-limit.ts';
 import { openWorld, type World } from './testing/world.ts';
+import { mintSecret } from './token-text.ts';
 import { ensureAdminToken } from './tokens.ts';
 
 let world: World;
@@ -96,6 +98,46 @@ test('a stream asks anew of its token often enough that a revoked one ends it wi
   expect(await auth.stillValid(caller)).toBe(false);
   expect(2 * streamCheckMs).toBeLessThanOrEqual(5000);
   world.clock.aheadMs = 0;
+});
+
+test('a flood of made-up tokens asks the database no more often than an address may', async () => {
+  let asked = 0;
+  const store = {
+    tokenByHash: async () => {
+      asked++;
+      return null;
+    },
+  };
+  const auth = createAuthenticator({
+    store,
+    clock: { nowMs: () => 0 },
+    buckets: createBuckets({ nowMs: () => 0 }),
+  });
+  const tokens = Array.from({ length: 300 }, () => mintSecret('mst', randomBytes));
+  const answers = await Promise.allSettled(
+    tokens.map(async (token) => auth.authenticate(`Bearer ${token}`, '/', 'flood')),
+  );
+  expect(asked).toBe(100);
+  const codes = answers.map((answer) => (answer.status === 'rejected' ? answer.reason.code : 'let in'));
+  expect(codes.filter((code) => code === 'unauthenticated')).toHaveLength(100);
+  expect(codes.filter((code) => code === 'too-many')).toHaveLength(200);
+});
+
+test('requests that come together with one token look it up once', async () => {
+  const made = (await create(root, { name: 'together', role: 'viewer' })).json();
+  let asked = 0;
+  const store = {
+    tokenByHash: (hash: string) => {
+      asked++;
+      return world.store.tokenByHash(hash);
+    },
+  };
+  const auth = createAuthenticator({ store, clock: world.clock, buckets: createBuckets(world.clock) });
+  const callers = await Promise.all(
+    Array.from({ length: 300 }, () => auth.authenticate(`Bearer ${made.token}`, '/', 'here')),
+  );
+  expect(new Set(callers.map(({ token }) => token))).toEqual(new Set([made.id]));
+  expect(asked).toBe(1);
 });
 
 test('a token that expires is refused from then on, cached or not', async () => {

@@ -100,3 +100,18 @@ test('whose runs were stopped for a job is told however much happened to it befo
   await claim(job, await start(victim));
   expect((await why(job)).victims).toMatchObject([{ job: victim, right: 'tier' }]);
 });
+
+test('a run that nobody hears from says what would prove its end', async () => {
+  const other = await joinNode(world.store, { name: 'n2' });
+  const job = await submit();
+  const { version } = (await world.store.job(job))!;
+  const unit = aUnit(job, [placement(other.node)], { attempt: 1, jobVersion: version });
+  await world.store.commitPlan(epoch, aPlan([unit]));
+  await world.store.takeOutbox([other], 100);
+  await world.store.observe(other, [{ kind: 'started', run: unit.run, rank: 0, pid: 1 }]);
+  expect((await why(job)).text).not.toContain('proven');
+  await world.store.silence(other);
+  expect((await why(job)).text).toMatch(
+    /until its end is proven: n2 must come back, or 5m and 15s must pass since it was last heard, after which/,
+  );
+});

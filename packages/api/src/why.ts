@@ -18,6 +18,7 @@ import { countParam } from './check-input.ts';
 import type { Api } from './deps.ts';
 import { verdictView } from './engine-views.ts';
 import { visibleJob } from './jobs.ts';
+import { missingProof } from './missing-proof.ts';
 import { textFor } from './of-others.ts';
 import { route } from './route.ts';
 import { seenBy } from './seen-by.ts';
@@ -50,15 +51,13 @@ export const whyJob = route({
     const row = (await api.store.job(before.id)) ?? before;
     const [runs, stopped] = await Promise.all([api.store.runs(row.id), victims(api, call.caller, row.id)]);
     const shown = waits(row.state) ? (verdict ?? row.verdict) : null;
+    const present = runs.find(({ id }) => 'run' in row.state && id === row.state.run) ?? null;
     const why: WhyView = {
       job: row.id,
       state: row.state.state,
       sequence,
       verdict: shown && verdictView(shown),
-      text: textFor(
-        call.caller,
-        whyText(row, shown, runs.find(({ id }) => 'run' in row.state && id === row.state.run) ?? null),
-      ),
+      text: textFor(call.caller, whyText(row, shown, present) + (await missingProof(api, row, present))),
       explanation: shown && explanation ? seenBy(call.caller, explanation) : null,
       preemptions: await preemptions(api, call.caller, row, runs),
       victims: stopped,

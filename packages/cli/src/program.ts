@@ -3,6 +3,7 @@
 import { Command, Help, Option } from 'commander';
 import { type Cli, outputs } from './cli.ts';
 import { cancelCommand } from './commands/cancel.ts';
+import { clustersCommand } from './commands/clusters.ts';
 import { completeCommand, completionCommand } from './commands/completion.ts';
 import { drainCommand, undrainCommand } from './commands/drain.ts';
 import { eventsCommand } from './commands/events.ts';
@@ -56,7 +57,10 @@ const groups: readonly ExtraCommands[] = [
       releaseCommand,
     ],
   },
-  { heading: 'Fleet', commands: [nodesCommand, drainCommand, undrainCommand, thawCommand, eventsCommand] },
+  {
+    heading: 'Fleet',
+    commands: [nodesCommand, clustersCommand, drainCommand, undrainCommand, thawCommand, eventsCommand],
+  },
   { heading: 'Policy', commands: [policyCommand, quotaCommand, usageCommand] },
   { heading: 'Questions', commands: [scoreCommand, whatifCommand, replayCommand] },
   {

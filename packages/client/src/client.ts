@@ -1,6 +1,7 @@
 // The typed SDK of the API: `createClient({ url, token })`. Nothing but fetch underneath, so it runs in Node and in a
 // browser.
 import { accessApi } from './access.ts';
+import { clustersApi } from './clusters.ts';
 import { eventsApi } from './events.ts';
 import { nodesApi } from './fleet.ts';
 import { jobsApi } from './jobs.ts';
@@ -23,6 +24,7 @@ export function createClient(options: ClientOptions) {
     },
     events,
     nodes: nodesApi(transport),
+    clusters: clustersApi(transport),
     ...questionsApi(transport),
     ...accessApi(transport),
   };

@@ -129,7 +129,7 @@ it('gets the commands of its own nodes, and the agents those of theirs', async (
     submit: async () => ({ outcome: 'refused', detail: 'agent' }) as const,
     stop: async () => ({ outcome: 'accepted' }) as const,
   };
-  const driver = byNode(agents, [cluster]);
+  const driver = byNode(agents, () => [cluster]);
   expect(driver.sessions().map(({ node: of, fenced }) => [of, fenced])).toEqual([
     [other, true],
     [node, false],

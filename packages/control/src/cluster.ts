@@ -25,8 +25,8 @@ export interface ClusterReport extends TaskReport {
 }
 
 export interface ClusterDriver extends Driver {
-  /** Rejects when the cluster does not answer or cannot be read. */
-  look(): Promise<ClusterSight>;
+  /** Rejects when the cluster does not answer or cannot be read. `fresh`: nothing answered before this call may be missing. */
+  look(fresh?: boolean): Promise<ClusterSight>;
   /** The end of its tasks on this node is committed, and need not be told again. */
   forget(run: RunId, node: NodeId): void;
 }
@@ -40,6 +40,8 @@ export interface ClusterDeps {
   readonly driver: ClusterDriver;
   readonly epoch: () => number | null;
   readonly onReady: () => void;
+  /** After every look: null when the cluster answered, else what was met. */
+  readonly onLook?: (error: Error | null) => Promise<void>;
   readonly onBug: (error: unknown) => void;
 }
 
@@ -54,11 +56,16 @@ export interface Cluster extends Driver {
 
 interface Session extends NodeSession {
   readonly boot: string;
-  /** What was told of each task. */
-  readonly told: Map<string, TaskReport['state']>;
+  readonly inventory: Inventory;
+  /** What was told of each task that is still listed. */
+  told: ReadonlyMap<string, TaskReport['state']>;
 }
 
 const lookEveryMs = 2000;
+/** Renewals and news that come together are committed together. */
+const renewalsAtOnce = 256;
+/** Each is a transaction of its own, and others want connections too. */
+const hellosAtOnce = 4;
 /** For what the store knows nothing of: it was started for an attempt that is over. */
 const stranger = {
   reason: 'no longer known',
@@ -79,7 +86,8 @@ export function startCluster(deps: ClusterDeps): Cluster {
     return given;
   }
 
-  const look = (): Promise<ClusterSight | null> => driver.look().catch(() => null);
+  const look = (fresh = false): Promise<ClusterSight | Error> =>
+    driver.look(fresh).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));
 
   async function step(): Promise<number> {
     if (epoch() === null) {
@@ -87,27 +95,32 @@ export function startCluster(deps: ClusterDeps): Cluster {
       return lookEveryMs;
     }
     const sight = await look();
-    if (!sight) return lookEveryMs;
+    await deps.onLook?.(sight instanceof Error ? sight : null);
+    if (sight instanceof Error) return lookEveryMs;
     const silent: NodeId[] = [];
-    for (const node of sight.nodes.keys()) {
+    const spoken: Session[] = [];
+    for (const [node, inventory] of sight.nodes) {
       const session = sessions.get(node);
-      if (!session || session.boot !== sight.boot) silent.push(node);
-      else if (!(await tell(session, sight))) sessions.delete(node);
+      if (session?.boot === sight.boot && session.inventory === inventory) spoken.push(session);
+      else silent.push(node);
     }
+    await inGroups(spoken, renewalsAtOnce, async (session) => {
+      if (!(await tell(session, sight))) sessions.delete(session.node);
+    });
     if (silent.length > 0 && sight.settled) await introduce(silent, sight.boot);
     return lookEveryMs;
   }
 
   async function introduce(nodes: readonly NodeId[], boot: string): Promise<void> {
     const keys = new Map<NodeId, string | null>();
-    for (const node of nodes) {
+    await inGroups(nodes, hellosAtOnce, async (node) => {
       const known = await store.nodeKey(node);
       if (known) keys.set(node, known.session);
-    }
+    });
     // Looked at again: what was submitted until here must not be missing in what is told.
-    const again = keys.size > 0 ? await look() : null;
-    if (!again?.settled || again.boot !== boot) return;
-    for (const [node, replaces] of keys) await hello(node, replaces, again);
+    const again = keys.size > 0 ? await look(true) : null;
+    if (again === null || again instanceof Error || !again.settled || again.boot !== boot) return;
+    await inGroups([...keys], hellosAtOnce, ([node, replaces]) => hello(node, replaces, again));
   }
 
   async function hello(node: NodeId, replaces: string | null, sight: ClusterSight): Promise<void> {
@@ -116,9 +129,10 @@ export function startCluster(deps: ClusterDeps): Cluster {
     const { boot } = sight;
     const tasks = sight.reports(node);
     const name = `${server}.${deps.process}-${node}-${++counter}`;
-    const session: Session = { node, session: name, boot, told: new Map() };
+    const session: Session = { node, session: name, boot, inventory, told: new Map() };
     const about = { bootId: boot, agentVersion: 'cluster', isolation: true, inventory };
-    const answer = await store.hello({ ...session, server, replaces, ...about, tasks: tasks.map(asTold) });
+    const own = { node, session: name };
+    const answer = await store.hello({ ...own, server, replaces, ...about, tasks: tasks.map(asTold) });
     if (answer.outcome !== 'committed') return;
     note(session, tasks);
     sessions.set(node, session);
@@ -135,16 +149,18 @@ export function startCluster(deps: ClusterDeps): Cluster {
     const live = new Set(renewed.value.live.map(({ run }) => run));
     for (const run of keys) if (!live.has(run)) await stopStranger(node, run);
     const news = tasks.flatMap((task) => observations(session, task));
-    if (news.length === 0) return true;
-    const observed = await store.observe({ node, session: session.session }, news);
-    if (observed.outcome !== 'committed') return observed.outcome === 'unknown';
+    if (news.length > 0) {
+      const observed = await store.observe({ node, session: session.session }, news);
+      if (observed.outcome !== 'committed') return observed.outcome === 'unknown';
+    }
     note(session, tasks);
     return true;
   }
 
   /** What is committed is not told again. */
-  function note({ node, told }: Session, tasks: readonly ClusterReport[]): void {
-    for (const { run, rank, state } of tasks) told.set(`${run}/${rank}`, state);
+  function note(session: Session, tasks: readonly ClusterReport[]): void {
+    const { node } = session;
+    session.told = new Map(tasks.map(({ run, rank, state }) => [`${run}/${rank}`, state]));
     for (const { run, state } of tasks) if (state === 'ended') driver.forget(run, node);
   }
 
@@ -165,6 +181,14 @@ export function startCluster(deps: ClusterDeps): Cluster {
     trouble: () => loop.trouble(),
     close: () => loop.stop(),
   };
+}
+
+async function inGroups<T>(
+  items: readonly T[],
+  most: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  for (let i = 0; i < items.length; i += most) await Promise.all(items.slice(i, i + most).map(work));
 }
 
 function asTold({ run, rank, state, exit }: TaskReport): TaskReport {

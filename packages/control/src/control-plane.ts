@@ -5,6 +5,7 @@ import type { OutputAnswer, OutputRequest } from '@muster/drivers';
 import type { AgentSocket, RefusedCount } from '@muster/drivers/agent';
 import type { JobRequest } from '@muster/engine';
 import type {
+  ClusterTestView,
   Explanation,
   JobId,
   JobSpec,
@@ -15,6 +16,7 @@ import type {
   ServerId,
   Verdict,
 } from '@muster/model';
+import type { DrivenConfig } from './clusters.ts';
 import type { Questions } from './questions.ts';
 
 export interface ControlPlane {
@@ -38,6 +40,8 @@ export interface ControlPlane {
   /** Makes logged decisions again, and compares. */
   readonly replay: Questions['replay'];
   readonly agents: AgentConnections;
+  /** Looks at a cluster now, from this server, connected or not. */
+  testCluster(config: DrivenConfig): Promise<ClusterTestView>;
   status(): ControlStatus;
   /** Gives the lease back and decides nothing from here on; the API and agents are served as before. */
   stepDown(): Promise<void>;
@@ -52,11 +56,13 @@ export interface Explained {
   readonly explanation: Explanation | null;
 }
 
-/** The agents connected to this server. */
+/** The agents connected to this server, and the nodes of clusters that it speaks for. */
 export interface AgentConnections {
   /** Takes over a WebSocket that an agent dialled; authentication happens inside, by the node's key. */
   accept(socket: AgentSocket, from: string): void;
+  /** How many agents. */
   readonly connected: number;
+  /** Either of the two. */
   isConnected(node: NodeId): boolean;
   /** Messages of agents that this server refused since it started. */
   refused(): readonly RefusedCount[];

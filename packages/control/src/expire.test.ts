@@ -7,10 +7,11 @@ import { type VirtualWorld, virtualWorld } from './testing/virtual-world.ts';
 const committed = { outcome: 'committed', sequence: 0, value: null } as const;
 
 /** Leases as the store would show them; expiry is only recorded. What expire does inside is tested in the store's suite. */
-function leaseTable(world: VirtualWorld, nodeCount: number, stopAfterMs: number | null) {
+function leaseTable(world: VirtualWorld, nodeCount: number, stopAfterMs: number | null, leased = true) {
   const leases: Lease[] = Array.from({ length: nodeCount }, (_, i) => ({
     node: `node-${i}` as NodeId,
     cluster: 'main',
+    leased,
     state: 'ready',
     renewals: 1,
     renewedMs: 0,
@@ -21,6 +22,9 @@ function leaseTable(world: VirtualWorld, nodeCount: number, stopAfterMs: number 
   return {
     expired,
     freezes: () => freezes,
+    thaw() {
+      freezes = freezes.map((freeze) => ({ ...freeze, untilMs: world.clock.monotonicMs() }));
+    },
     renew(i: number) {
       const lease = leases[i] as Lease;
       leases[i] = { ...lease, renewals: lease.renewals + 1, state: 'ready' };
@@ -37,7 +41,7 @@ function leaseTable(world: VirtualWorld, nodeCount: number, stopAfterMs: number 
         freezes = [freeze];
         return committed;
       },
-      async thaw() {
+      async silenceOver() {
         freezes = [];
         return committed;
       },
@@ -107,6 +111,18 @@ describe('expiry', () => {
     await loop.stop();
   });
 
+  it('never ends a run by time where a cluster speaks for its node, and freezes nothing there', async () => {
+    const world = virtualWorld();
+    const table = leaseTable(world, 4, 25_000, false);
+    const loop = startExpire({ world, store: table.store, epoch: () => 1, onBug });
+    await world.advance(1000);
+    for (let i = 0; i < 4; i++) table.silence(i);
+    await world.advance(3_600_000);
+    expect(table.expired).toHaveLength(0);
+    expect(table.freezes()).toHaveLength(0);
+    await loop.stop();
+  });
+
   it('half of the nodes silent at once: nothing is rescheduled, until the operator speaks', async () => {
     const world = virtualWorld();
     const table = leaseTable(world, 10, 25_000);
@@ -119,7 +135,7 @@ describe('expiry', () => {
     }
     expect(table.freezes()).toHaveLength(1);
     expect(table.expired).toHaveLength(0);
-    await table.store.thaw();
+    table.thaw();
     await world.advance(2000);
     expect(table.expired.map((item) => item.node).sort()).toEqual([
       'node-0',
@@ -128,6 +144,22 @@ describe('expiry', () => {
       'node-3',
       'node-4',
     ]);
+    await loop.stop();
+  });
+
+  it('a new leader keeps to what an operator said to the old one', async () => {
+    const world = virtualWorld();
+    const table = leaseTable(world, 10, 600_000);
+    let epoch = 1;
+    const loop = startExpire({ world, store: table.store, epoch: () => epoch, onBug });
+    for (let i = 0; i < 5; i++) table.silence(i);
+    await world.advance(2000);
+    const [freeze] = table.freezes();
+    table.thaw();
+    epoch = 2;
+    await world.advance(60_000);
+    expect(table.freezes()).toEqual([{ ...freeze, untilMs: expect.any(Number) }]);
+    expect(table.freezes()[0]?.untilMs).toBeLessThan(world.clock.monotonicMs());
     await loop.stop();
   });
 

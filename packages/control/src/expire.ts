@@ -3,6 +3,9 @@
 // saw that renewal. So neither a jump of the database's clock nor a fresh leader's ignorance ends anything early; a new
 // leader simply counts anew. By then the supervisor on the node, which measures from when it SENT the renewal, has
 // killed the run.
+//
+// Where a cluster speaks for a node (Slurm, Kubernetes) nobody kills a run that is not renewed, so time proves nothing: such a run
+// stays unknown until the cluster tells its end or an operator gives their word.
 import type { NodeId } from '@muster/model';
 import type { ExpireItem, Lease, Store } from '@muster/store';
 import { type Loop, startLoop } from './loop.ts';
@@ -13,7 +16,7 @@ export interface ExpireDeps {
   readonly world: World;
   readonly store: Pick<
     Store,
-    'leases' | 'expire' | 'silenceOverdue' | 'freeze' | 'frozen' | 'thaw' | 'nowMs'
+    'leases' | 'expire' | 'silenceOverdue' | 'freeze' | 'frozen' | 'silenceOver' | 'nowMs'
   >;
   /** The epoch to decide with, or null while another server leads. */
   readonly epoch: () => number | null;
@@ -36,10 +39,6 @@ export function startExpire({ world, store, epoch, onBug }: ExpireDeps): Loop {
   let seen = new Map<NodeId, Seen>();
   let seenAsLeader: number | null = null;
   let leadingSinceMs = 0;
-  let silence = {
-    frozen: new Set<string>() as ReadonlySet<string>,
-    spoken: new Set<string>() as ReadonlySet<string>,
-  };
 
   async function step(): Promise<number> {
     const leading = epoch();
@@ -52,8 +51,8 @@ export function startExpire({ world, store, epoch, onBug }: ExpireDeps): Loop {
     if (world.clock.monotonicMs() - leadingSinceMs >= settleMs) await store.silenceOverdue(leading);
     const leases = await store.leases();
     note(leases);
-    await freezeAndThaw(leading, leases);
-    const items = leases.filter((lease) => !silence.frozen.has(lease.cluster)).flatMap(overdue);
+    const frozen = await freezeAndThaw(leading, leases);
+    const items = leases.filter((lease) => !frozen.has(lease.cluster)).flatMap(overdue);
     if (items.length > 0) await store.expire(leading, items);
     return lookEveryMs;
   }
@@ -69,25 +68,27 @@ export function startExpire({ world, store, epoch, onBug }: ExpireDeps): Loop {
     );
   }
 
-  async function freezeAndThaw(leading: number, leases: readonly Lease[]): Promise<void> {
+  /** The clusters on which nothing expires now. */
+  async function freezeAndThaw(leading: number, leases: readonly Lease[]): Promise<ReadonlySet<string>> {
     const nowMs = await store.nowMs();
-    const decision = decideFreeze(silenceByCluster(leases), await store.frozen(), silence, nowMs);
-    for (const { cluster, silent, nodes } of decision.freeze) {
+    const leased = silenceByCluster(leases.filter((lease) => lease.leased));
+    const { freeze, over, frozen } = decideFreeze(leased, await store.frozen(), nowMs);
+    for (const { cluster, silent, nodes } of freeze) {
       world.log.error(
         { cluster, silent, nodes },
         `${silent} of ${nodes} nodes of ${cluster} fell silent at once: nothing on it is rescheduled until somebody speaks (muster thaw ${cluster})`,
       );
       await store.freeze(leading, { cluster, silent, nodes, untilMs: nowMs + freezeMs });
     }
-    for (const cluster of decision.thaw) await store.thaw(cluster, 'muster');
-    silence = decision;
+    for (const cluster of over) await store.silenceOver(leading, cluster);
+    return frozen;
   }
 
   function overdue(lease: Lease): ExpireItem[] {
     const known = seen.get(lease.node);
     if (!known || lease.state === 'removed' || lease.state === 'lost') return [];
     const quietMs = world.clock.monotonicMs() - known.atMs;
-    const runs = lease.runs
+    const runs = (lease.leased ? lease.runs : [])
       .filter(({ stopAfterMs }) => stopAfterMs !== null && quietMs >= stopAfterMs + expiryMarginMs)
       .map(({ run }) => run);
     const idleLost = lease.runs.length === 0 && lease.state === 'silent' && quietMs >= idleLostAfterMs;

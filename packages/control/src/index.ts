@@ -1,6 +1,7 @@
 export * from './brain.ts';
 export * from './by-node.ts';
 export * from './cluster.ts';
+export * from './clusters.ts';
 export * from './control-plane.ts';
 export * from './cycle.ts';
 export * from './dispatch.ts';
@@ -17,4 +18,5 @@ export * from './questions.ts';
 export * from './replay.ts';
 export * from './retention.ts';
 export * from './snapshots.ts';
+export * from './test-cluster.ts';
 export * from './world.ts';

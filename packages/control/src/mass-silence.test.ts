@@ -2,7 +2,6 @@ import type { Lease } from '@muster/store';
 import { describe, expect, it } from 'vitest';
 import { decideFreeze, freezeMs, massSilence, silenceByCluster } from './mass-silence.ts';
 
-const nobody = { frozen: new Set<string>(), spoken: new Set<string>() };
 const silent = (count: number, nodes: number) => [{ cluster: 'main', silent: count, nodes }];
 const standing = (untilMs: number) => [{ cluster: 'main', silent: 5, nodes: 10, untilMs }];
 
@@ -35,32 +34,27 @@ describe('mass silence', () => {
   });
 
   it('freezes once, and stays frozen while the freeze stands', () => {
-    const first = decideFreeze(silent(5, 10), [], nobody, 0);
+    const first = decideFreeze(silent(5, 10), [], 0);
     expect(first.freeze).toHaveLength(1);
     expect([...first.frozen]).toEqual(['main']);
-    const second = decideFreeze(silent(5, 10), standing(freezeMs), first, 1000);
+    const second = decideFreeze(silent(5, 10), standing(freezeMs), 1000);
     expect(second.freeze).toHaveLength(0);
     expect([...second.frozen]).toEqual(['main']);
   });
 
-  it('does not freeze again after the operator thawed it, until the silence is over', () => {
-    const frozen = decideFreeze(silent(5, 10), standing(freezeMs), nobody, 0);
-    const thawed = decideFreeze(silent(5, 10), [], frozen, 1000);
-    expect(thawed.freeze).toHaveLength(0);
-    expect(thawed.frozen.size).toBe(0);
-    const still = decideFreeze(silent(5, 10), [], thawed, 2000);
-    expect(still.freeze).toHaveLength(0);
-    const healed = decideFreeze(silent(0, 10), [], still, 3000);
-    expect(decideFreeze(silent(5, 10), [], healed, 4000).freeze).toHaveLength(1);
+  it('does not freeze again what was thawed or has lasted long enough, until the silence is over', () => {
+    const dealtWith = standing(100);
+    const still = decideFreeze(silent(5, 10), dealtWith, 100);
+    expect(still).toEqual({ freeze: [], over: [], frozen: new Set() });
+    expect(decideFreeze(silent(0, 10), dealtWith, 200).over).toEqual(['main']);
+    expect(decideFreeze(silent(5, 10), [], 300).freeze).toHaveLength(1);
   });
 
-  it('lets expiry go on when the bound has passed', () => {
-    const lapsed = decideFreeze(silent(5, 10), standing(100), nobody, 101);
-    expect(lapsed.frozen.size).toBe(0);
-    expect(lapsed.freeze).toHaveLength(0);
-  });
-
-  it('thaws by itself when the silence is over', () => {
-    expect(decideFreeze(silent(1, 10), standing(freezeMs), nobody, 0).thaw).toEqual(['main']);
+  it('ends by itself when the silence is over', () => {
+    expect(decideFreeze(silent(1, 10), standing(freezeMs), 0)).toEqual({
+      freeze: [],
+      over: ['main'],
+      frozen: new Set(),
+    });
   });
 });

@@ -33,37 +33,26 @@ export function silenceByCluster(leases: readonly Lease[]): ClusterSilence[] {
 
 export interface FreezeDecision {
   readonly freeze: readonly ClusterSilence[];
-  /** Freezes whose cause is over. */
-  readonly thaw: readonly string[];
+  /** Clusters whose silence is over. */
+  readonly over: readonly string[];
   /** Clusters on which nothing expires now. */
   readonly frozen: ReadonlySet<string>;
-  /** Clusters whose silence has been dealt with (an operator spoke or the bound passed): not frozen again until it ends. */
-  readonly spoken: ReadonlySet<string>;
 }
 
-/** `before` are the clusters the last look froze or found frozen; one that has vanished since was thawed by somebody. */
+/** A freeze that is no longer in force was dealt with, by an operator or by its bound: its cluster is not frozen again for the same silence. */
 export function decideFreeze(
   clusters: readonly ClusterSilence[],
   freezes: readonly Freeze[],
-  before: { readonly frozen: ReadonlySet<string>; readonly spoken: ReadonlySet<string> },
   nowMs: number,
 ): FreezeDecision {
-  const standing = new Map(freezes.map((freeze) => [freeze.cluster, freeze]));
   const silent = clusters.filter(massSilence);
-  const names = new Set(silent.map((cluster) => cluster.cluster));
-  const spoken = new Set<string>();
-  const frozen = new Set<string>();
-  const freeze: ClusterSilence[] = [];
-  for (const cluster of silent) {
-    const name = cluster.cluster;
-    const stands = standing.get(name);
-    if (stands && stands.untilMs > nowMs) frozen.add(name);
-    else if (stands || before.spoken.has(name) || before.frozen.has(name)) spoken.add(name);
-    else {
-      freeze.push(cluster);
-      frozen.add(name);
-    }
-  }
-  const thaw = freezes.map(({ cluster }) => cluster).filter((cluster) => !names.has(cluster));
-  return { freeze, thaw, frozen, spoken };
+  const names = new Set(silent.map(({ cluster }) => cluster));
+  const known = new Set(freezes.map(({ cluster }) => cluster));
+  const freeze = silent.filter(({ cluster }) => !known.has(cluster));
+  const standing = freezes.filter(({ cluster, untilMs }) => names.has(cluster) && untilMs > nowMs);
+  return {
+    freeze,
+    over: freezes.map(({ cluster }) => cluster).filter((cluster) => !names.has(cluster)),
+    frozen: new Set([...freeze, ...standing].map(({ cluster }) => cluster)),
+  };
 }

@@ -107,7 +107,7 @@ function lineRule(state: State, other: number, job: number): OrderRule {
 function expectedRule({ queue, jobs }: State, other: number, job: number): OrderRule {
   const ms = (of: number): number | null => {
     const { estimate } = queue.entryOf(of).facts;
-    return estimate ? lengthMs(estimate, jobs.savedMs(of)) : null;
+    return estimate ? lengthMs(estimate.expectedMs, jobs.savedMs(of)) : null;
   };
   return { rule: 'expected', theirMs: ms(other), yourMs: ms(job) };
 }

@@ -3,6 +3,7 @@
 
 import type { Lane } from './entry.ts';
 import { isUserOver, overAt } from './gates.ts';
+import { freeMilli, leastMilli } from './moves.ts';
 import type { Pass } from './pass.ts';
 import type { Queue } from './queue.ts';
 import { QuotaRights, TierBook } from './rights.ts';
@@ -41,6 +42,7 @@ export function bringUp(state: State, nowMs: number): void {
     }
     letOutEased(state);
   }
+  if (state.touched || queue.mix.moved) lookForMoves(state);
   if (moved) lookForUnserved(state);
   state.movedOn ||= moved;
   // Greedy shapes may happen to be helped by less room elsewhere, and what a job uses may follow from the node it gets: such
@@ -66,6 +68,17 @@ function spokeForOthers({ queue, wanting, policy }: State): boolean {
   const spoke = policy.runTimes.stop === 'longer' && [...queue.emptied].some((id) => wanting.has(id));
   queue.emptied.clear();
   return spoke;
+}
+
+/** Which runs would all have a place elsewhere is found greedily: whatever is taken or given back may happen to help. */
+function lookForMoves(state: State): void {
+  const { queue, wanting, policy } = state;
+  if (policy.runTimes.stop === 'nobody' || wanting.size === 0) return;
+  const free = freeMilli(state);
+  for (const id of wanting) {
+    const shape = queue.entries[id]?.lane.shape;
+    if (shape && shape.blocked !== null && leastMilli(shape) <= free) queue.reopen(shape);
+  }
 }
 
 /** Only a decision has looked; a question leaves it to the next one, whatever it opened for its answer. */

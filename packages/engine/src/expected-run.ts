@@ -1,38 +1,36 @@
 // What the engine makes of run times that were learned (docs/decisions/0012-learned-run-times.md): who goes first, and who may pass a
 // planned start. Planned starts themselves rest on durations (expected-end.ts), because an estimate promises nothing.
-import type { EntryFacts, Policy, RunEstimate } from '@muster/model';
+import type { EntryFacts, Policy } from '@muster/model';
 import { durationOf } from './expected-end.ts';
 
 /** A job may be slowed down so many times before it goes before everybody who comes later. */
 const patience = 10;
-/** Who comes so much later passes nobody. */
+/** Who comes so much later passes nobody, where nobody is stopped for being long. */
 const behindMaxMs = 48 * 3_600_000;
-
-/** A stop must be worth its cost: whoever is stopped is expected to need so many times as long. */
+/** A stop must be worth its cost: whoever is stopped is expected to be so many times as long. */
 const timesLonger = 2;
 
-/** What a job stands back by more than others of its entry, because its runs have done more than was expected of all of it. */
-export function laterMsOf(policy: Policy, { estimate }: EntryFacts, savedMs: number): number {
-  if (policy.runTimes.use === 'asked' || !estimate) return 0;
-  return behindMs(policy, lengthMs(estimate, savedMs)) - behindMs(policy, estimate.expectedMs);
+/**
+ * How long a job is expected to run. Of whom nothing was said nothing is expected; but where runs are stopped for being long, it is
+ * taken to be as long as it may be, or a job that came before anybody had ended could never be stopped.
+ */
+export function expectedMsOf(policy: Policy, facts: EntryFacts): number | null {
+  const { use, stop } = policy.runTimes;
+  if (use === 'asked') return null;
+  if (facts.estimate) return Math.max(1, facts.estimate.expectedMs);
+  return stop === 'longer' ? durationOf(policy, facts).ms : null;
 }
 
-/** A job that has done all that was expected of it is expected to need as much again, again and again. */
-export function lengthMs({ expectedMs }: RunEstimate, doneMs: number): number {
-  let ms = Math.max(1, expectedMs);
+/** One that has done all that was expected of it is expected to be twice as long, again and again. */
+export function lengthMs(expectedMs: number, doneMs: number): number {
+  let ms = expectedMs;
   while (ms <= doneMs) ms *= 2;
   return ms;
 }
 
-/** How long a run is expected to be at least to be stopped for such a job; infinite where there is none. */
-export function stopsFromMs({ runTimes }: Policy, { estimate }: EntryFacts, savedMs: number): number {
-  if (runTimes.use === 'asked' || runTimes.stop === 'nobody' || !estimate) return Number.POSITIVE_INFINITY;
-  return timesLonger * lengthMs(estimate, savedMs);
-}
-
 /** How much a run has done when it is first expected to be so long. */
-export function reachesMs(estimate: RunEstimate, fromMs: number): number {
-  let ms = Math.max(1, estimate.expectedMs);
+export function reachesMs(expectedMs: number, fromMs: number): number {
+  let ms = expectedMs;
   let doneMs = 0;
   while (ms < fromMs) {
     doneMs = ms;
@@ -41,13 +39,25 @@ export function reachesMs(estimate: RunEstimate, fromMs: number): number {
   return doneMs;
 }
 
+/** How long a run is expected to be at least to be stopped for such a job; infinite where none is. */
+export function stopsFromMs(policy: Policy, facts: EntryFacts, savedMs: number): number {
+  const expectedMs = policy.runTimes.stop === 'longer' ? expectedMsOf(policy, facts) : null;
+  return expectedMs === null ? Number.POSITIVE_INFINITY : timesLonger * lengthMs(expectedMs, savedMs);
+}
+
 /**
  * What a job stands back by in its line: a number that stays while it waits, so that nobody has to be sorted again. Of whom
- * nothing was said stands where it came: before anybody has ended that is everybody.
+ * nothing is expected stands where it came: before anybody has ended that is everybody.
  */
-export function behindMsOf(policy: Policy, { estimate }: EntryFacts): number {
-  if (policy.runTimes.use === 'asked' || !estimate) return 0;
-  return behindMs(policy, estimate.expectedMs);
+export function behindMsOf(policy: Policy, facts: EntryFacts): number {
+  return behindMs(policy, expectedMsOf(policy, facts) ?? 0);
+}
+
+/** What it stands back by more than others of its entry, because its runs have done more than was expected of all of it. */
+export function laterMsOf(policy: Policy, facts: EntryFacts, savedMs: number): number {
+  const expectedMs = expectedMsOf(policy, facts);
+  if (expectedMs === null) return 0;
+  return behindMs(policy, lengthMs(expectedMs, savedMs)) - behindMs(policy, expectedMs);
 }
 
 function behindMs({ runTimes }: Policy, expectedMs: number): number {

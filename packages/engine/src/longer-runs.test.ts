@@ -85,7 +85,6 @@ describe('who is stopped', () => {
       'a run that never said that its work is saved',
       (world) => void cycleFor(world, submit(world, 9 * hour)),
     ],
-    ['a run of which nothing was said', (world) => void running(world, null)],
     ['a run of another tier', (world) => void running(world, 9 * hour, { tier: 'guaranteed' })],
   ])('not %s', (_, make) => {
     const world = worldWith();
@@ -94,11 +93,14 @@ describe('who is stopped', () => {
     expect(cycle(world).stops).toEqual([]);
   });
 
-  test('not for a job of which nothing was said', () => {
+  test('a run of which nothing was said, by its time limit; and one for a job that says itself that it is short', () => {
     const world = worldWith();
-    running(world, 9 * hour);
-    submit(world, null);
+    const long = running(world, null, { durationMs: 4 * hour });
+    submit(world, 2 * hour + 1);
     expect(cycle(world).stops).toEqual([]);
+    const short = submit(world, null, { durationMs: 2 * hour });
+    const [unit] = cycle(world).stops;
+    expect(unit).toMatchObject({ job: short, claim: { victims: [{ job: long, right: 'shorter' }] } });
   });
 
   test('not where the policy does not say so', () => {
@@ -151,6 +153,24 @@ describe('what becomes of it', () => {
     const later = submit(world, 9 * minute, { submittedMs: world.nowMs });
     const { ahead } = world.engine.explain(long, world.nowMs)!;
     expect(ahead?.jobs[0]).toMatchObject({ job: later, because: { rule: 'expected', yourMs: 80 * minute } });
+  });
+
+  test('it is stopped for every shorter one, also more often in a day than its tier says, because its work is saved each time', () => {
+    const world = worldWith();
+    const { preemptionsMax } = defaultPolicy.tiers.find(({ name }) => name === 'standard')!;
+    const long = running(world, 900 * hour);
+    for (let times = 0; times <= preemptionsMax; times++) {
+      const short = submit(world, minute);
+      expect(cycle(world).stops[0]).toMatchObject({ job: short, claim: { victims: [{ job: long }] } });
+      world.preempted(runOf(world, long));
+      expect(cycle(world).started).toEqual([short]);
+      world.nowMs += minute;
+      world.finish(runOf(world, short));
+      expect(cycle(world).started).toEqual([long]);
+      world.nowMs += hour;
+      world.checkpoint(runOf(world, long));
+    }
+    expect(world.jobs.get(long)!.state).toMatchObject({ preempted: { length: preemptionsMax + 1 } });
   });
 });
 

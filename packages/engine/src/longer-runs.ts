@@ -1,9 +1,11 @@
 // The right to stop what is expected to be longer (decision 0007, section 5; 0012): a run of the job's own tier rank that has saved
 // its work once and is expected to be twice as long as the job. What is expected of a run doubles when it has done that much, so
 // the right to it may come with time alone: `dueMs` says when it first does.
-import { lengthMs, reachesMs, stopsFromMs } from './expected-run.ts';
+import { expectedMsOf, lengthMs, reachesMs, stopsFromMs } from './expected-run.ts';
 import type { State } from './state.ts';
 import { never } from './victims.ts';
+
+const unknown = -1;
 
 export class LongerRuns {
   readonly #state: State;
@@ -12,8 +14,16 @@ export class LongerRuns {
   /** When a run is first expected to be long enough for somebody who asked and may not stop it yet. */
   dueMs = never;
 
+  /** By run. */
+  readonly #lengthMs: Float64Array;
+  /** By run: for whom it was last told when it is due. */
+  readonly #toldFrom: Float64Array;
+
   constructor(state: State) {
     this.#state = state;
+    const runs = state.policy.runTimes.stop === 'longer' ? state.table.live.length : 0;
+    this.#lengthMs = new Float64Array(runs).fill(unknown);
+    this.#toldFrom = new Float64Array(runs).fill(unknown);
   }
 
   /** From here on the job asks. */
@@ -33,14 +43,37 @@ export class LongerRuns {
   }
 
   has(job: number, run: number): boolean {
-    const { table, queue, jobs, clockMs } = this.#state;
-    const other = table.job[run]!;
-    const { estimate } = queue.entryOf(other).facts;
-    const hasSaved = table.startedMs[run]! >= 0 && table.live[run]!.checkpointMs !== null;
-    if (!estimate || !hasSaved || !this.mightHave(job, run)) return false;
-    const doneMs = jobs.savedMs(other) + clockMs - table.startedMs[run]!;
-    if (lengthMs(estimate, doneMs) >= this.fromMs) return true;
-    this.dueMs = Math.min(this.dueMs, clockMs + reachesMs(estimate, this.fromMs) - doneMs);
+    const ms = this.#lengthOf(run);
+    if (ms === 0 || !this.mightHave(job, run)) return false;
+    if (ms >= this.fromMs) return true;
+    if (this.#toldFrom[run] !== this.fromMs) this.#tellDue(run);
     return false;
+  }
+
+  /** How long the run is expected to be, worked out once a plan; 0 where nothing is expected of it, or it has saved nothing yet. */
+  #lengthOf(run: number): number {
+    if (this.#lengthMs[run] === unknown) {
+      const { table } = this.#state;
+      const hasSaved = table.startedMs[run]! >= 0 && table.live[run]!.checkpointMs !== null;
+      const expectedMs = hasSaved ? this.#expectedMs(run) : null;
+      this.#lengthMs[run] = expectedMs === null ? 0 : lengthMs(expectedMs, this.#doneMs(run));
+    }
+    return this.#lengthMs[run]!;
+  }
+
+  #tellDue(run: number): void {
+    this.#toldFrom[run] = this.fromMs;
+    const inMs = reachesMs(this.#expectedMs(run)!, this.fromMs) - this.#doneMs(run);
+    this.dueMs = Math.min(this.dueMs, this.#state.clockMs + inMs);
+  }
+
+  #expectedMs(run: number): number | null {
+    const { table, queue, policy } = this.#state;
+    return expectedMsOf(policy, queue.entryOf(table.job[run]!).facts);
+  }
+
+  #doneMs(run: number): number {
+    const { table, jobs, clockMs } = this.#state;
+    return jobs.savedMs(table.job[run]!) + clockMs - table.startedMs[run]!;
   }
 }

@@ -14,6 +14,7 @@ import type { Fleet } from './fleet.ts';
 import type { ClassFit } from './match.ts';
 import { amountRoom, isClosed } from './node-room.ts';
 import { roomsOf } from './packing.ts';
+import type { Project } from './projects.ts';
 import type { Rights } from './rights.ts';
 import type { Rooms } from './rooms.ts';
 import type { Shape } from './shape.ts';
@@ -173,6 +174,21 @@ export class NodeOffers {
     this.#isMade = false;
   }
 
+  /** The use of these projects has moved: offers with their runs are made again. */
+  renew(projects: ReadonlySet<Project>): void {
+    if (!this.#isMade) return;
+    for (const slot of this.#candidates) if (this.#hasRunOf(slot, projects)) this.#stale.add(slot);
+  }
+
+  #hasRunOf(slot: number, projects: ReadonlySet<Project>): boolean {
+    const { table } = this.#state;
+    for (let link = table.first(slot); link >= 0; link = table.linkNext[link]!) {
+      const own = this.#rights.projectOf(table.linkRun[link]!);
+      for (let at: Project | null = own; at !== null; at = at.parent) if (projects.has(at)) return true;
+    }
+    return false;
+  }
+
   #make(job: number): void {
     this.#job = job;
     this.#heap.length = 0;
@@ -299,7 +315,7 @@ export class NodeOffers {
       const run = order[i]!;
       if (changed && this.#rights.mayTake(this.#job, run) === null) continue;
       changeOnNode(this.#state, run, slot, -1);
-      changed = this.#rights.taken(this.#job, run) || changed;
+      changed = this.#rights.suppose(this.#job, run) || changed;
       victims.push(run);
       damage += this.#victims.damage(run);
       // Most victims of a large task only add up to enough devices.
@@ -307,7 +323,7 @@ export class NodeOffers {
     }
     for (let i = victims.length - 1; i >= 0; i--) {
       changeOnNode(this.#state, victims[i]!, slot, 1);
-      this.#rights.putBack(victims[i]!);
+      this.#rights.unsuppose(victims[i]!);
     }
     if (gain <= 0) return null;
     const counted = Math.min(gain, this.missing);

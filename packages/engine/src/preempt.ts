@@ -1,17 +1,20 @@
 // The preemptions of one plan (decision 0007, section 5): who looks for victims (victim-search.ts), and what is claimed.
 //
 // A search is kept for all jobs of one demand with the same rights while a plan is made, because the next one finds the same
-// offers but for the nodes that the last one touched. And where one looked in vain the next does too: within a plan room only
-// gets less and possible victims fewer. That is not so for gangs that are placed greedily, and where domains have countable
-// resources, because less room elsewhere may happen to help them: they look again once something was taken.
+// offers but for the nodes that the last one touched and the projects whose use has moved (margins.ts). And where one looked in
+// vain the next does too: within a plan room only gets less and possible victims fewer, unless a project is given more of which
+// others may take. That is not so for gangs that are placed greedily, and where domains have countable resources, because less
+// room elsewhere may happen to help them: they look again once something was taken.
 import type { Claim, JobId } from '@muster/model';
 import type { Entry, Lane } from './entry.ts';
 import { isUserOver, overAt, projectOver } from './gates.ts';
 import type { Placement } from './ledger.ts';
 import type { Members } from './members.ts';
+import { Moves } from './moves.ts';
 import type { Found } from './pass.ts';
 import type { Ask } from './resource-keys.ts';
 import { isLasting, QuotaRights, TierBook } from './rights.ts';
+import { Shields } from './shields.ts';
 import { lookedInVain, type State } from './state.ts';
 import { type Gate, type NearEnd, VictimSearch } from './victim-search.ts';
 import { isNear, never, Victims } from './victims.ts';
@@ -41,7 +44,7 @@ export class Preemptions {
   readonly #members: Members;
   readonly #remembers: boolean;
   /** Made when somebody looks for victims: most walks have nobody who does. */
-  #known: { readonly tiers: TierBook; readonly rights: QuotaRights; readonly victims: Victims } | null = null;
+  #known: { readonly rights: QuotaRights; readonly victims: Victims; readonly moves: Moves } | null = null;
   readonly #searches = new Map<string, VictimSearch>();
   #ending: readonly number[] | null = null;
   /** By demand and reach: who stops runs from this length on, or from a greater one, finds none any more in this plan. */
@@ -49,6 +52,8 @@ export class Preemptions {
   readonly #stopsLonger: boolean;
   /** How often something was taken in this plan. */
   #taken = 0;
+  /** How often a project was given more that others may take, when it was last looked for those who looked in vain. */
+  #rises = 0;
   #againMs = never;
 
   /** `exempt` is a job that stops nobody; -1 for none. A question adds nothing to what is remembered. */
@@ -70,19 +75,26 @@ export class Preemptions {
     return this.#look().victims;
   }
 
+  get #moves(): Moves {
+    return this.#look().moves;
+  }
+
   #look() {
     if (this.#known === null) {
       const tiers = new TierBook(this.#state);
       const rights = new QuotaRights(this.#state, tiers);
-      this.#known = { tiers, rights, victims: new Victims(this.#state, tiers, rights, this.#nowMs) };
+      const shields = new Shields(this.#state, tiers, this.#nowMs);
+      const victims = new Victims(this.#state, tiers, rights, shields, this.#nowMs);
+      this.#known = { rights, victims, moves: new Moves(this.#state, tiers, shields) };
     }
     return this.#known;
   }
 
   /** When a job that found no victims might find some though nothing else changes. */
   get againMs(): number {
-    const { victims, rights } = this.#known ?? {};
-    return Math.min(this.#againMs, victims?.againMs ?? never, rights?.longer.dueMs ?? never);
+    if (this.#known === null) return this.#againMs;
+    const { victims, rights, moves } = this.#known;
+    return Math.min(this.#againMs, victims.againMs, rights.longer.dueMs, moves.againMs);
   }
 
   /** Whether there are victims for a waiting job of the lane as things stand; asked before anything is taken. */
@@ -94,6 +106,7 @@ export class Preemptions {
     const reclaims = this.#rights.reclaimReach(lane);
     let any = false;
     for (const entry of this.#eagerFirst(queue.waitingIn(lane))) {
+      if (this.#stopsLonger && over === 'open' && this.#moves.may(entry, this.#endsNear())) any = true;
       any ||= this.#hasVictims(entry, over, reclaims);
       if (!wanting.has(entry.id)) this.wanting.add(entry.id);
     }
@@ -164,14 +177,13 @@ export class Preemptions {
     if (!this.#cooled(job)) return 'aside';
     const entry = queue.entryOf(job);
     const { project, user } = entry.lane;
-    const reach = this.#rights.reach(entry);
-    if (reach === '') return 'out';
     const gate = this.#gateOf(entry.lane);
     if (gate === 'shut') return 'out';
     this.#rights.longer.askFor(job);
     // The next of its lane may be expected to be shorter.
     const none = this.#rights.longer.fromMs === never ? 'out' : 'for-longer';
-    const found = this.#findFor(job, gate, keyOf(entry.lane, gate, reach));
+    const moved = gate === 'open' ? this.#moves.find(job, this.#endsNear(), this.#taken) : null;
+    const found = moved ?? this.#findFor(job, gate);
     // Where groups are placed greedily, what others took may have made room: it starts when that has come back.
     if (!found || found.victims.length === 0) return none;
     // The nodes it would get may make it use more than it asked for at least.
@@ -182,9 +194,14 @@ export class Preemptions {
     return 'has';
   }
 
-  #findFor(job: number, gate: Gate, key: string): Claim | null {
+  #findFor(job: number, gate: Gate): Claim | null {
     const { jobs, queue } = this.#state;
-    const { lane } = queue.entryOf(job);
+    this.#forgetVain();
+    const entry = queue.entryOf(job);
+    const { lane } = entry;
+    const reach = this.#rights.reach(entry);
+    if (reach === '') return null;
+    const key = keyOf(lane, gate, reach);
     const { fromMs } = this.#rights.longer;
     const search = this.#searchFor(lane, gate, key, fromMs);
     const vainMs = this.#vainFromMs.get(key);
@@ -202,6 +219,14 @@ export class Preemptions {
     search.vainAt = search.isSteady && !search.nearEnd ? never : this.#taken;
     if (search.vainAt === never) this.#vainFromMs.set(key, fromMs);
     return null;
+  }
+
+  /** Where a project that others may take from was given more, who looked in vain may find somebody. */
+  #forgetVain(): void {
+    if (this.#rises === this.#rights.rises) return;
+    this.#rises = this.#rights.rises;
+    this.#vainFromMs.clear();
+    for (const search of this.#searches.values()) search.vainAt = -1;
   }
 
   /** For a question: how many runs would be stopped for the job as things stand, or for whom it waits. Keeps nothing. */

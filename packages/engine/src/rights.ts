@@ -6,26 +6,29 @@
 // taken. `reach` writes these down as a text. Jobs of one demand and reach have the same right to every run, so that one search
 // serves them all; and with an empty reach there is no right to any run, so that nobody need be looked at.
 import { type Right, type Tier, tierNamed } from '@muster/model';
+import { Borrowers, borrows, staysWithinNow, useNow } from './borrowers.ts';
 import type { Entry, Lane } from './entry.ts';
 import { stopsFromMs } from './expected-run.ts';
 import { LongerRuns } from './longer-runs.ts';
+import { Margins } from './margins.ts';
 import { none } from './project-amounts.ts';
 import type { Project } from './projects.ts';
-import { type Ask, areEqual, noAsk } from './resource-keys.ts';
+import { type Ask, areEqual } from './resource-keys.ts';
 import type { RunGroup } from './run-table.ts';
 import type { State } from './state.ts';
 import { never } from './victims.ts';
 
 export interface Rights {
-  /** Whether the job could have a right to any run at all; asked before anything is looked at. */
-  any(job: number): boolean;
   /** By what right the job may end the run; null for none. `run` is a slot of the run table. */
   mayTake(job: number, run: number): Right | null;
-  /** The run counts as gone from here on. True when the job's rights to other runs may have changed with it. */
+  /** The run counts as gone while an offer is made for the job. True when its rights to other runs have changed with it. */
+  suppose(job: number, run: number): boolean;
+  unsuppose(run: number): void;
+  /** The run counts as gone from here on. True when the job's rights to other runs, or offers that were made, may have changed with it. */
   taken(job: number, run: number): boolean;
   putBack(run: number): void;
-  /** Equal for entries of one demand that have the same right to every run; empty when they have none to any. */
-  reach(entry: Entry, reclaims?: string): string;
+  /** Projects whose use moved so far in this plan that offers with their runs may be others; the last one came last. */
+  readonly moved: readonly Project[];
   /** Whose the run is, and what it uses. */
   projectOf(run: number): Project;
   usesOf(run: number): Ask;
@@ -39,7 +42,7 @@ export function mightPreempt(state: State, job: number): boolean {
 }
 
 function entryMightPreempt({ policy }: State, { facts, lane }: Entry): boolean {
-  if (stopsFromMs(policy, facts, 0) !== never) return true;
+  if (policy.runTimes.stop === 'longer') return true;
   if ((tierNamed(policy, facts.tier)?.preempts.length ?? 0) > 0) return true;
   if (lane.project.quota?.preemptWithin === 'lower-priority') return true;
   return policy.quotas.some(({ guaranteed }) => Object.keys(guaranteed).length > 0);
@@ -93,23 +96,32 @@ export class QuotaRights implements Rights {
   /** Whether rights follow use; without guarantees they are the same for all runs of an entry. */
   readonly #follows: boolean;
   readonly #fixed = new Map<number, (Right | null | undefined)[]>();
+  /** Those of the entry that asked last. */
+  #fixedOf: (Right | null | undefined)[] = [];
+  #fixedFor = -1;
   readonly #reachOfTier = new Map<string, string>();
   readonly #lower = new Map<string, readonly RunGroup[]>();
   readonly #borrowers: Borrowers;
+  readonly #margins: Margins;
   readonly longer: LongerRuns;
+  /** By entry: the line stands still while a plan is made. */
+  readonly #fromMs: number[] = [];
 
   constructor(state: State, tiers: TierBook) {
     this.#state = state;
     this.#tiers = tiers;
     this.#follows = state.policy.quotas.some(({ guaranteed }) => Object.keys(guaranteed).length > 0);
     this.#borrowers = new Borrowers(state);
+    this.#margins = new Margins(state.projects);
     this.longer = new LongerRuns(state);
   }
 
+  /** Whether the job could have a right to any run at all; asked before anything is looked at. */
   any(job: number): boolean {
     return entryMightPreempt(this.#state, this.#state.queue.entryOf(job));
   }
 
+  /** Equal for entries of one demand that have the same right to every run; empty when they have none to any. */
   reach(entry: Entry, reclaims = this.reclaimReach(entry.lane)): string {
     return this.#tierReach(entry) + reclaims + this.#priorityReach(entry) + this.#shorterReach(entry);
   }
@@ -182,7 +194,7 @@ export class QuotaRights implements Rights {
 
   /** It has saved its work and is expected to be much longer; unless it is protected as from a higher tier. */
   #isLonger(job: number, run: number): boolean {
-    if (!this.longer.has(job, run)) return false;
+    if (this.longer.fromMs === never || !this.longer.has(job, run)) return false;
     const mine = this.#state.queue.entryOf(job).lane.project;
     const theirs = this.projectOf(run);
     const fork = mine === theirs ? null : this.#forkOf(mine, theirs);
@@ -193,18 +205,20 @@ export class QuotaRights implements Rights {
   #lasting(job: number, run: number): Right | null {
     if (this.#follows) return this.#judgeOnce(job, run);
     const { jobs, table } = this.#state;
-    let known = this.#fixed.get(jobs.entry[job]!);
-    if (!known) {
-      known = [];
-      this.#fixed.set(jobs.entry[job]!, known);
-    }
+    if (this.#fixedFor !== jobs.entry[job]!) this.#fixFor(jobs.entry[job]!);
     const other = jobs.entry[table.job[run]!]!;
-    let right = known[other];
+    let right = this.#fixedOf[other];
     if (right === undefined) {
       right = this.#judge(job, run);
-      known[other] = right;
+      this.#fixedOf[other] = right;
     }
     return right;
+  }
+
+  #fixFor(entry: number): void {
+    this.#fixedFor = entry;
+    this.#fixedOf = this.#fixed.get(entry) ?? [];
+    this.#fixed.set(entry, this.#fixedOf);
   }
 
   /** Of the run itself only the keys it uses count: until use changes, what was said of one is said of all like it. */
@@ -240,14 +254,37 @@ export class QuotaRights implements Rights {
     return mine.rank === theirs.rank && theirs.facts.priority < mine.facts.priority ? 'priority' : null;
   }
 
+  suppose(job: number, run: number): boolean {
+    if (!this.#follows) return false;
+    this.#moves++;
+    const ask = this.usesOf(run);
+    const project = this.projectOf(run);
+    const changes = this.#margins.suppose(project, ask, this.#laneOf(job));
+    this.#state.projects.leave(project, ask, 1);
+    return changes;
+  }
+
+  unsuppose(run: number): void {
+    if (!this.#follows) return;
+    this.#moves++;
+    this.#state.projects.leave(this.projectOf(run), this.usesOf(run), -1);
+  }
+
   taken(job: number, run: number): boolean {
     if (!this.#follows) return false;
     this.#moves++;
     const ask = this.usesOf(run);
     const project = this.projectOf(run);
-    const changes = this.#crosses(project, ask, this.#state.queue.entryOf(job).lane.shape.ask);
+    const changes = this.#margins.take(project, ask, this.#laneOf(job));
     this.#state.projects.leave(project, ask, 1);
     return changes;
+  }
+
+  putBack(run: number): void {
+    if (!this.#follows) return;
+    this.#moves++;
+    this.#margins.putBack(this.projectOf(run), this.usesOf(run));
+    this.#state.projects.leave(this.projectOf(run), this.usesOf(run), -1);
   }
 
   /** The run is stopped by this plan. */
@@ -256,31 +293,33 @@ export class QuotaRights implements Rights {
     this.#moves++;
     const ask = this.usesOf(run);
     const project = this.projectOf(run);
-    if (this.#crosses(project, ask, noAsk)) this.#moved();
+    if (this.#margins.lose(project, ask)) this.#crossed();
     this.#state.projects.leave(project, ask, 1);
   }
 
   /** The project uses so much more: its runs may be borrowed room from here on. */
-  used(project: Project, { keys, amounts }: Ask): void {
+  used(project: Project, ask: Ask): void {
     if (!this.#follows) return;
     this.#moves++;
-    for (let at: Project | null = project; at !== null && at.parent !== null; at = at.parent)
-      for (let i = 0; i < keys.length; i++) {
-        const guaranteed = Math.max(0, at.guaranteed(keys[i]!));
-        const after = useNow(at, keys[i]!);
-        if (after > guaranteed && after - amounts[i]! <= guaranteed) this.#moved();
-      }
+    if (this.#margins.gain(project, ask)) this.#crossed();
   }
 
-  putBack(run: number): void {
-    if (!this.#follows) return;
-    this.#moves++;
-    this.#state.projects.leave(this.projectOf(run), this.usesOf(run), -1);
+  get moved(): readonly Project[] {
+    return this.#margins.moved;
   }
 
-  #moved(): void {
+  /** How often there was more to take than offers had counted with. */
+  get rises(): number {
+    return this.#margins.rises;
+  }
+
+  #crossed(): void {
     this.epoch++;
     this.#borrowers.clear();
+  }
+
+  #laneOf(job: number): Lane {
+    return this.#state.queue.entryOf(job).lane;
   }
 
   /** Runs of the tiers that it names, in whatever project; whether they are protected depends on the project, though. */
@@ -309,14 +348,22 @@ export class QuotaRights implements Rights {
 
   /** Runs of the same rank; from what length on is told apart. */
   #shorterReach(entry: Entry): string {
-    return stopsFromMs(this.#state.policy, entry.facts, 0) === never ? '' : `|s${entry.rank}`;
+    if (stopsFromMs(this.#state.policy, entry.facts, 0) === never) return '';
+    // Who is protected follows use, and depends on the project that asks.
+    return this.#follows
+      ? `|s${entry.rank}/${entry.lane.project.id}${withinPlan}${this.epoch}`
+      : `|s${entry.rank}`;
   }
 
   /** From what length on a run may be stopped for one of the entry. */
   fromMs(entry: Entry): number {
+    const known = this.#fromMs[entry.id];
+    if (known !== undefined) return known;
     const { policy, queue } = this.#state;
-    if (stopsFromMs(policy, entry.facts, 0) === never) return never;
-    return this.longer.fromOf(queue.leastSaved(entry));
+    const stops = stopsFromMs(policy, entry.facts, 0) !== never;
+    const fromMs = stops ? this.longer.fromOf(queue.leastSaved(entry)) : never;
+    this.#fromMs[entry.id] = fromMs;
+    return fromMs;
   }
 
   #priorityReach({ facts, lane, rank }: Entry): string {
@@ -375,22 +422,6 @@ export class QuotaRights implements Rights {
     return shared && !tier?.guaranteed;
   }
 
-  /** Whether a project above the run gets within its guarantee when it is gone; or makes room for the job in one. */
-  #crosses(project: Project, gone: Ask, ask: Ask): boolean {
-    for (let at: Project | null = project; at !== null && at.parent !== null; at = at.parent) {
-      for (let i = 0; i < gone.keys.length; i++) {
-        const key = gone.keys[i]!;
-        const guaranteed = Math.max(0, at.guaranteed(key));
-        const before = useNow(at, key);
-        const after = before - gone.amounts[i]!;
-        if (before > guaranteed && after <= guaranteed) return true;
-        const asked = ask.amounts[ask.keys.indexOf(key)] ?? 0;
-        if (before + asked > guaranteed && after + asked <= guaranteed) return true;
-      }
-    }
-    return false;
-  }
-
   #forkOf(mine: Project, theirs: Project): Fork {
     const key = mine.id * 0x10_0000 + theirs.id;
     let fork = this.#forks.get(key);
@@ -419,87 +450,10 @@ export function isLasting(reach: string): boolean {
   return !reach.includes(withinPlan);
 }
 
-/** Who has something to give back, worked out when first asked for and kept until somebody crosses a guarantee. */
-class Borrowers {
-  readonly #state: State;
-  readonly #texts = new Map<number, string>();
-  #loose: Int32Array | null = null;
-  #running: Uint8Array | null = null;
-
-  constructor(state: State) {
-    this.#state = state;
-  }
-
-  clear(): void {
-    this.#texts.clear();
-  }
-
-  /** The children that borrow the key, and whether the project's own jobs use it; empty when nobody does. */
-  of(project: Project, key: number): string {
-    const known = this.#texts.get(project.id * 0x1_0000 + key);
-    if (known !== undefined) return known;
-    let text = project.ownUse(key) + project.ownKept(key) > 0 ? `${key}=own` : '';
-    for (const child of project.children) if (borrows(child, key)) text += `${key}=${child.id};`;
-    this.#texts.set(project.id * 0x1_0000 + key, text);
-    return text;
-  }
-
-  /** Runs below the project in tiers that are not guaranteed, as the plan began. */
-  loose({ id }: Project): number {
-    this.#loose ??= this.#countLoose();
-    return this.#loose[id] ?? 0;
-  }
-
-  /** Whether a run of the project's own was not being stopped as the plan began. */
-  runsIn({ id }: Project): boolean {
-    this.#running ??= this.#findRunning();
-    return this.#running[id] === 1;
-  }
-
-  #countLoose(): Int32Array {
-    const { table, projects, policy } = this.#state;
-    const counts = new Int32Array(projects.all.length);
-    for (const { project, tier, count } of table.groups) {
-      if (count === 0 || tierNamed(policy, tier)?.guaranteed) continue;
-      for (let at: Project | null = projects.all[project]!; at !== null; at = at.parent)
-        counts[at.id]! += count;
-    }
-    return counts;
-  }
-
-  #findRunning(): Uint8Array {
-    const { table, projects } = this.#state;
-    const running = new Uint8Array(projects.all.length);
-    for (const { project, count } of table.groups) if (count > 0) running[project] = 1;
-    return running;
-  }
-}
-
 /** A tier that the policy has no more ranks below all. */
 function byTier(tier: Tier, other: Tier | null): boolean {
   if (other === null) return tier.preempts.length > 0;
   return other.rank < tier.rank && tier.preempts.includes(other.name);
-}
-
-/** Use without what is being stopped. */
-function useNow(project: Project, key: number): number {
-  return project.use(key) - project.leaving(key);
-}
-
-/** Whether the project uses more of the key than is guaranteed to it; a common project's own jobs (null) always do. */
-function borrows(project: Project | null, key: number): boolean {
-  return project === null || useNow(project, key) > Math.max(0, project.guaranteed(key));
-}
-
-function staysWithinNow(project: Project, { keys, amounts }: Ask): boolean {
-  let any = false;
-  for (let i = 0; i < keys.length; i++) {
-    const guaranteed = project.guaranteed(keys[i]!);
-    if (guaranteed === none) continue;
-    if (useNow(project, keys[i]!) + amounts[i]! > guaranteed) return false;
-    any = true;
-  }
-  return any;
 }
 
 function* subtree(project: Project): IterableIterator<Project> {

@@ -1,7 +1,7 @@
 // The search for victims (decision 0007, section 5): for a job that has no place, the runs to stop so that it has one, and
 // the exact places it then gets. Take, again and again, what the best node offers until the job fits; then put back every
 // victim without whom it still fits. The fleet is changed while looking and is afterwards as it was.
-import type { Claim, JobId, Right, TaskPlacement } from '@muster/model';
+import { type Claim, invariant, type JobId, type Right, type TaskPlacement } from '@muster/model';
 import { Attempt } from './attempt.ts';
 import type { Lane } from './entry.ts';
 import { domainGround, groupOrder, likeliest, place } from './fit.ts';
@@ -44,7 +44,10 @@ export class VictimSearch {
   readonly #rooms: Rooms[] = [];
   /** Runs that count as gone. */
   readonly #out = new Set<number>();
+  /** By what right each of them was taken, as things stood then. */
+  readonly #takenBy = new Map<number, Right>();
   readonly #own: boolean;
+  readonly #accepts: ((victims: Iterable<number>) => boolean) | null;
   /** Where victims are looked for. */
   #region = root;
   #job = -1;
@@ -56,12 +59,23 @@ export class VictimSearch {
   candidates: ReadonlySet<number> | null = null;
   /** Set when offers were made with rights that only the last search had. */
   #renewed = false;
+  /** How many of the projects that moved in this plan its offers know of. */
+  #seen = 0;
   nearEnd: NearEnd | null = null;
   /** After how many takings of the plan it looked in vain; until then the next job of its kind does too. */
   vainAt = -1;
 
-  constructor(state: State, { shape, project }: Lane, gate: Gate, victims: Victims, own: boolean) {
+  /** `accepts` says, once the job has its place, whether these victims will do. */
+  constructor(
+    state: State,
+    { shape, project }: Lane,
+    gate: Gate,
+    victims: Victims,
+    own: boolean,
+    accepts: ((victims: Iterable<number>) => boolean) | null = null,
+  ) {
     this.#state = state;
+    this.#accepts = accepts;
     this.#project = project;
     this.#gate = gate;
     this.#own = own;
@@ -83,11 +97,7 @@ export class VictimSearch {
   /** Alternatives in their order; the first for which there are victims enough. None when near ends are enough. */
   find(job: number, ending: readonly number[]): Claim | null {
     this.#job = job;
-    for (const offers of this.#offers.values()) {
-      if (this.#renewed) offers.forget();
-      else offers.lookFor(job);
-    }
-    this.#renewed = false;
+    this.#lookAgain();
     this.candidates = null;
     this.nearEnd = this.#nearEnd(ending);
     if (this.nearEnd) return null;
@@ -108,6 +118,19 @@ export class VictimSearch {
     }
     if (!offered) this.candidates = this.#allCandidates();
     return null;
+  }
+
+  /** Offers that were made before stay, but for those that rest on what has moved since. */
+  #lookAgain(): void {
+    const { moved } = this.#rights;
+    const projects = this.#seen < moved.length ? new Set(moved.slice(this.#seen)) : null;
+    for (const offers of this.#offers.values()) {
+      if (this.#renewed) offers.forget();
+      if (projects) offers.renew(projects);
+      offers.lookFor(this.#job);
+    }
+    this.#seen = moved.length;
+    this.#renewed = false;
   }
 
   /** The level of which all tasks must be in one domain; below 0 where there is none. */
@@ -166,7 +189,7 @@ export class VictimSearch {
   /** The last of the ends that would give the job room by themselves. */
   #nearEnd(ending: readonly number[]): NearEnd | null {
     const { table, jobs } = this.#state;
-    const free = ending.filter((run) => table.doomed[run] === 0 && this.#victims.answers(run));
+    const free = ending.filter((run) => table.doomed[run] === 0 && this.#victims.shields.answers(run));
     if (free.length === 0) return null;
     for (const run of free) this.#takeOut(run);
     const fits = !this.#isOver() && this.#shape.combinations.some((each) => this.#shortOf(each) < 0);
@@ -261,7 +284,12 @@ export class VictimSearch {
 
   #accept(victims: readonly number[]): void {
     let changed = false;
-    for (const run of victims) changed = this.#takeOut(run) || changed;
+    for (const run of victims) {
+      const right = this.#rights.mayTake(this.#job, run);
+      invariant(right !== null, 'nobody is stopped without a right');
+      this.#takenBy.set(run, right);
+      changed = this.#takeOut(run) || changed;
+    }
     if (!changed) return;
     this.#renewed = true;
     // Mostly the job fits now, and nobody asks again.
@@ -279,14 +307,17 @@ export class VictimSearch {
   #claim(combination: readonly number[]): Claim | null {
     this.#spare(combination);
     const { fleets, jobs } = this.#state;
-    const placement = place(fleets.live, this.#shape, jobs.avoid(this.#job));
+    const avoid = this.#accepts === null || this.#own ? jobs.avoid(this.#job) : [];
+    const placement = place(fleets.live, this.#shape, avoid);
     if (!placement) return null;
     const { exclusive, groups } = this.#shape.demand;
     const { keys } = this.#state.projects;
     const uses = keys.uses(keys.placed(fleets.live, placement));
     const tasks: TaskPlacement[] = tasksOf(fleets.live, placement.from, placement.to, groups.length);
     const { port } = placement;
+    const accepted = this.#accepts?.(this.#out) ?? true;
     undo(fleets.live, placement);
+    if (!accepted) return null;
     return { exclusive, tasks, port, uses, victims: this.#named() };
   }
 
@@ -309,18 +340,12 @@ export class VictimSearch {
   #named(): Claim['victims'] {
     const { table, jobs } = this.#state;
     return [...this.#out]
-      .map((run) => {
-        const right: Right = this.#rightTo(run);
-        return { job: jobs.ids[table.job[run]!]!, run: table.live[run]!.run, right };
-      })
+      .map((run) => ({
+        job: jobs.ids[table.job[run]!]!,
+        run: table.live[run]!.run,
+        right: this.#takenBy.get(run)!,
+      }))
       .sort((a, b) => compareText(a.run, b.run));
-  }
-
-  #rightTo(run: number): Right {
-    this.#rights.putBack(run);
-    const right = this.#rights.mayTake(this.#job, run);
-    this.#rights.taken(this.#job, run);
-    return right ?? 'tier';
   }
 
   #restore(): void {
@@ -330,6 +355,7 @@ export class VictimSearch {
       this.#touchRun(run);
     }
     this.#out.clear();
+    this.#takenBy.clear();
   }
 
   #offersOf(group: number, option: number, first = false): NodeOffers {

@@ -1,4 +1,4 @@
-// Which runs may be a job's victims, beside the right to them: shields, budgets, the guard against circles. And the total
+// Which runs may be a job's victims: by a right (rights.ts), unless shielded (shields.ts); and the guard against circles. And the total
 // order in which they are considered on a node, and in which they are spared.
 import { type Right, submittedJob } from '@muster/model';
 import { lostBy } from './damage.ts';
@@ -6,6 +6,7 @@ import type { Gone } from './gates.ts';
 import { compareText } from './order.ts';
 import { isWithin } from './projects.ts';
 import type { Rights, TierBook } from './rights.ts';
+import type { Shields } from './shields.ts';
 import type { State } from './state.ts';
 
 /** A known end is near shortly before it; and shortly after it, because a stop takes its time. */
@@ -20,30 +21,32 @@ export class Victims {
   readonly #state: State;
   readonly #tiers: TierBook;
   readonly rights: Rights;
+  readonly shields: Shields;
   readonly nowMs: number;
   /** What each run would lose; below 0 before it was worked out. */
   #damages: Float64Array | null = null;
   /** When the first run that is only shielded for a time will be none any more. */
   againMs = never;
 
-  constructor(state: State, tiers: TierBook, rights: Rights, nowMs: number) {
+  constructor(state: State, tiers: TierBook, rights: Rights, shields: Shields, nowMs: number) {
     this.#state = state;
     this.#tiers = tiers;
     this.rights = rights;
+    this.shields = shields;
     this.nowMs = nowMs;
   }
 
   /** By what right the run may be stopped for such a job now; null when it may not. What else is between the two: `tookFrom`. */
   right(job: number, run: number): Right | null {
     const { table } = this.#state;
-    if (table.stopping[run] === 1 || table.doomed[run] === 1 || this.#isFresh(run)) return null;
+    if (table.stopping[run] === 1 || table.doomed[run] === 1) return null;
+    const shieldedMs = this.shields.endMs(run);
+    if (shieldedMs > this.nowMs && shieldedMs >= this.againMs) return null;
     const right = this.rights.mayTake(job, run);
-    if (right === null || !this.answers(run)) return null;
-    const { nearEndMs } = this.#state.policy.preemption;
-    if (isNear(table.endMs[run]!, this.nowMs, nearEndMs)) return null;
-    const shieldedMs = Math.max(this.#shieldEnds(run), this.#budgetEnds(run));
-    if (shieldedMs <= this.nowMs) return right;
-    if (shieldedMs < this.againMs) this.againMs = shieldedMs;
+    if (right === null) return null;
+    const freeMs = Math.max(shieldedMs, this.shields.budgetEndMs(run, right));
+    if (freeMs <= this.nowMs) return right;
+    if (freeMs < this.againMs) this.againMs = freeMs;
     return null;
   }
 
@@ -108,36 +111,5 @@ export class Victims {
     return (
       past.length > 0 && past.some(({ by }) => submittedJob(by) === submittedJob(jobs.ids[table.job[run]!]!))
     );
-  }
-
-  /** Every node of it is ready: the end of a run on a silent node cannot be proven soon. */
-  answers(run: number): boolean {
-    const { table, fleets } = this.#state;
-    for (let link = table.firstLink[run]!; link >= 0; link = table.linkOfRun[link]!)
-      if (fleets.live.facts[table.linkNode[link]!]!.state !== 'ready') return false;
-    return true;
-  }
-
-  /** One that has not started yet has all of its tier's least time before it. */
-  #isFresh(run: number): boolean {
-    const { table } = this.#state;
-    return table.startedMs[run]! < 0 && (this.#tiers.of(table.job[run]!)?.minRunMs ?? 0) > 0;
-  }
-
-  /** A run may work for its tier's least time first. */
-  #shieldEnds(run: number): number {
-    const { table } = this.#state;
-    const minRunMs = this.#tiers.of(table.job[run]!)?.minRunMs ?? 0;
-    return minRunMs === 0 ? 0 : table.startedMs[run]! + minRunMs;
-  }
-
-  /** When the job's budget of preemptions in the window allows one more. */
-  #budgetEnds(run: number): number {
-    const { jobs, table, policy } = this.#state;
-    const job = table.job[run]!;
-    const most = this.#tiers.of(job)?.preemptionsMax ?? never;
-    if (most === 0) return never;
-    const past = jobs.preempted(job);
-    return past.length < most ? 0 : past[past.length - most]!.atMs + policy.preemption.windowMs;
   }
 }

@@ -11,6 +11,16 @@ export type Capability =
   | 'uneven-nodes'
   | 'ask-checkpoint';
 
+/** What a cluster without it cannot do for a job. */
+export const capabilityTexts: Readonly<Record<Capability, string>> = {
+  containers: 'it runs no container images',
+  fractions: 'it gives devices whole, not in parts',
+  signals: 'it cannot send signals',
+  'unlike-groups': 'it runs no job whose groups differ',
+  'uneven-nodes': 'it runs no job with more tasks on one node than on another',
+  'ask-checkpoint': 'it cannot ask a program to save its work',
+};
+
 export interface AcceleratorDemand {
   readonly kind: string;
   readonly model: string | null;

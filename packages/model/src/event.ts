@@ -4,6 +4,7 @@
 // versions are lifted by the upcasters below, so that everyone else sees only the newest form.
 import type { ArraySize, ArrayState } from './array-state.ts';
 import type { Checkpoint } from './checkpoint.ts';
+import type { ClusterConfig } from './cluster.ts';
 import type { JobDemand, RunEstimate } from './demand.ts';
 import type { JobId, NodeId, RunId } from './ids.ts';
 import type { IndexRanges } from './index-ranges.ts';
@@ -211,6 +212,21 @@ export type EventBody =
       readonly untilMs: number;
     }
   | { readonly kind: 'cluster.thawed'; readonly cluster: string; readonly by: string }
+  | {
+      readonly kind: 'cluster.added';
+      readonly cluster: string;
+      readonly config: ClusterConfig;
+      readonly by: string;
+    }
+  | { readonly kind: 'cluster.removed' | 'cluster.undrained'; readonly cluster: string; readonly by: string }
+  | { readonly kind: 'cluster.drained'; readonly cluster: string; readonly drain: Drain }
+  /** It answers, or has not answered for a while, and why. */
+  | { readonly kind: 'cluster.connected'; readonly cluster: string }
+  | {
+      readonly kind: 'cluster.degraded' | 'cluster.lost';
+      readonly cluster: string;
+      readonly reason: string;
+    }
   | { readonly kind: 'project.created' | 'project.removed'; readonly project: string; readonly by: string }
   | {
       readonly kind: 'policy.changed';

@@ -31,6 +31,29 @@ export function isProjectPath(text: string): boolean {
   return parts.length <= 8 && parts.every(isName);
 }
 
+const maxName = 63;
+/** Of a name that had to be shortened. */
+const tailChars = 8;
+
+/** Our name of a node that its cluster calls otherwise: two clusters may use one name, and not in our grammar. */
+export function nodeNameIn(cluster: string, knownAs: string): string {
+  const plain = knownAs
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+  const name = `${cluster}-${plain}`;
+  if (name.length <= maxName && plain === knownAs) return name;
+  // Shortened or changed: what tells it from others that look alike then is told by a few more characters.
+  return `${name.slice(0, maxName - tailChars - 1).replace(/-$/, '')}-${textHash(knownAs)}`;
+}
+
+/** FNV-1a, as eight hexadecimal digits. */
+function textHash(text: string): string {
+  let hash = 0x811c9dc5;
+  for (const character of text) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
+  return (hash >>> 0).toString(16).padStart(tailChars, '0');
+}
+
 /** Whole path segments only: `a` covers `a` and `a/b`, never `a-b`. */
 export function projectCovers(scope: string, project: string): boolean {
   return project === scope || project.startsWith(`${scope}/`);

@@ -51,4 +51,6 @@ export interface Drain {
   readonly sinceMs: number;
   /** Muster did it by itself, after three strikes. Only the author differs: an operator's undrain ends it as any other. */
   readonly quarantine?: true;
+  /** Its cluster did: it is drained as a whole, or takes no work there. It ends when the cluster says so. */
+  readonly cluster?: true;
 }

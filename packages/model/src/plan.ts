@@ -42,7 +42,7 @@ export interface Places {
 export type NodeGenerations = readonly (readonly [NodeId, number])[];
 
 /** By what right a run is stopped for another job: see decision 0007, section 5. */
-export type Right = 'tier' | 'reclaim' | 'priority' | 'shorter';
+export type Right = 'tier' | 'reclaim' | 'priority' | 'shorter' | 'move';
 
 /** Behind "preempted for X," and the like. */
 export const rightText: Readonly<Record<Right, string>> = {
@@ -50,6 +50,7 @@ export const rightText: Readonly<Record<Right, string>> = {
   reclaim: 'which takes back what its project is guaranteed',
   priority: 'which has a higher priority in the same project',
   shorter: 'which is expected to need half as long or less',
+  move: 'which fits once this one goes on elsewhere, where there is room for it',
 };
 
 /** A run that is stopped so that its room can be given to another job. */

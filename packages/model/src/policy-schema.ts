@@ -177,7 +177,7 @@ export const policySchema = z.strictObject({
       }),
       stop: z.enum(['nobody', 'longer']).default(defaultPolicy.runTimes.stop).meta({
         description:
-          'longer: for a job with no place, runs of its tier that have saved their work may be stopped when they are expected to be at least twice as long (with use: learned)',
+          'longer: for a job with no place, runs of its tier that have saved their work may be moved where each has a place, or stopped when they are expected to be at least twice as long (with use: learned)',
       }),
     })
     .prefault({}),

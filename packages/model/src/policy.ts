@@ -47,7 +47,7 @@ export interface RunTimesPolicy {
   readonly use: 'asked' | 'learned';
   /** Between projects of a tier: the lower share first, or whoever would be first inside one project. */
   readonly first: 'shares' | 'expected';
-  /** longer: for a job with no place, runs of its tier may be stopped that are expected to be twice as long. */
+  /** longer: for a job with no place, runs of its tier may be moved elsewhere, or stopped that are expected to be twice as long. */
   readonly stop: 'nobody' | 'longer';
 }
 

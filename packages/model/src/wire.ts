@@ -56,6 +56,8 @@ export interface StartCommand {
   readonly timeLimitMs: number | null;
   readonly stopAfterMs: number | null;
   readonly outputLimitMib: number;
+  /** The container image that the job names, for where there are containers; null where it names none. */
+  readonly image: string | null;
   /** How many nodes the run is on: where a run is one job of the cluster, its commands are gathered first. */
   readonly nodes: number;
   /** This node's tasks of the run. */
@@ -211,7 +213,7 @@ const exit = z.union([
   }),
 ]);
 
-const inventory = z.strictObject({
+export const inventorySchema = z.strictObject({
   cpuMilli: nat,
   memoryMib: nat,
   devices: z
@@ -250,7 +252,7 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     bootId: text(64),
     agentVersion: text(64),
     isolation: z.boolean(),
-    inventory,
+    inventory: inventorySchema,
     epoch: nat,
     tasks: z
       .array(

@@ -10,6 +10,9 @@
 import type {
   ArrayState,
   Checkpoint,
+  ClusterConfig,
+  ClusterSign,
+  ClusterState,
   Decision,
   DecisionTrace,
   Drain,
@@ -114,6 +117,8 @@ export interface Store {
   /** Marks nodes whose beat is overdue by database time as silent, and their runs unknown. */
   silenceOverdue(epoch: number): Promise<Outcome<readonly NodeId[], 'stale-epoch'>>;
   freeze(epoch: number, freeze: Freeze): Promise<Outcome<null, 'stale-epoch'>>;
+  /** Forgets the freeze of a cluster, and ends it if it still stood. */
+  silenceOver(epoch: number, cluster: string): Promise<Outcome<null, 'stale-epoch'>>;
   retain(epoch: number, retention: Retention): Promise<Outcome<Retained, 'stale-epoch'>>;
 
   // Outbox (the server that holds the node's connection) -------------------------------------------------------
@@ -150,9 +155,46 @@ export interface Store {
   declareLost(node: NodeId, by: string): Promise<Outcome<null, 'not-found' | 'ready'>>;
   /** in-use: runs are on it. takes-work: it is connected and not drained, and would be given some the next moment. */
   removeNode(node: NodeId, by: string): Promise<Outcome<null, 'not-found' | 'in-use' | 'takes-work'>>;
+  /** Ends the freeze, and is remembered until the silence is over: the cluster is not frozen again for it. */
   thaw(cluster: string, by: string): Promise<Outcome<null, 'not-frozen'>>;
+
+  // Clusters ---------------------------------------------------------------------------------------------------
+  /** has-agents: nodes with agents are in a cluster of this name, and no driver can speak for those. */
+  addCluster(
+    name: string,
+    config: ClusterConfig,
+    by: string,
+  ): Promise<Outcome<null, 'exists' | 'has-agents'>>;
+  /** By name. */
+  clusters(): Promise<readonly ClusterRow[]>;
+  /** What the nodes of each cluster have together, those of agents too. */
+  clusterSums(): Promise<readonly ClusterSums[]>;
+  /** Keeps new work off all its nodes, those that come later too; null ends that. */
+  drainCluster(
+    name: string,
+    drain: Pick<Drain, 'by' | 'reason'> | null,
+    by: string,
+  ): Promise<Outcome<null, 'not-found'>>;
+  /** Removes its nodes with it; in-use: runs are on one of them. */
+  removeCluster(name: string, by: string): Promise<Outcome<null, 'not-found' | 'in-use'>>;
+  /**
+   * The nodes a cluster lists: new ones become nodes here, those that take no work there are drained, and so are those that are
+   * no longer listed. A refused one has a name that another node has already.
+   */
+  admitNodes(
+    epoch: number,
+    cluster: string,
+    nodes: readonly AdmitNode[],
+  ): Promise<Outcome<Admitted, 'stale-epoch' | 'not-found'>>;
+  /** Whether it answers, as whoever speaks for it found. */
+  noteCluster(
+    epoch: number,
+    cluster: string,
+    sign: ClusterSign,
+  ): Promise<Outcome<ClusterState, 'stale-epoch' | 'not-found'>>;
   /** What the expire loop watches. */
   leases(): Promise<readonly Lease[]>;
+  /** Clusters whose nodes fell silent together, until that is over; frozen until the time that each says. */
   frozen(): Promise<readonly Freeze[]>;
 
   // Leadership -------------------------------------------------------------------------------------------------
@@ -373,10 +415,56 @@ export interface Struck {
   readonly outcome: 'counted' | 'quarantined' | 'spared';
 }
 
+export interface ClusterRow {
+  readonly name: string;
+  readonly config: ClusterConfig;
+  readonly state: ClusterState;
+  readonly drain: Drain | null;
+  /** When it last answered. */
+  readonly answeredMs: number | null;
+  readonly createdMs: number;
+  readonly createdBy: string;
+}
+
+export interface ClusterSums {
+  readonly cluster: string;
+  readonly nodes: number;
+  readonly ready: number;
+  /** Ready and not drained. */
+  readonly open: number;
+  readonly devices: number;
+  readonly devicesUsed: number;
+  readonly runs: number;
+  /** Runs with a task on a node that is silent. */
+  readonly unproven: number;
+}
+
+export interface AdmitNode {
+  /** Used when it is new. */
+  readonly node: NodeId;
+  readonly name: string;
+  /** The cluster's own name of it. */
+  readonly knownAs: string;
+  /** Why it takes no new work there; null when it does. */
+  readonly closed: string | null;
+}
+
+export interface Admitted {
+  /** Every node of the cluster, listed or not. */
+  readonly nodes: readonly { readonly node: NodeId; readonly knownAs: string }[];
+  /** The cluster's own names of those whose name another node has. */
+  readonly refused: readonly string[];
+}
+
 /** A node's lease as the expire loop sees it. */
 export interface Lease {
   readonly node: NodeId;
   readonly cluster: string;
+  /**
+   * An agent enforces it: what is not renewed stops by itself, so that its time is proof. Where a cluster speaks for the node
+   * nothing stops by itself, and only the cluster's word or an operator's is proof.
+   */
+  readonly leased: boolean;
   readonly state: NodeState['state'];
   /** Counts renewals: a change tells "renewed since" without comparing clocks. */
   readonly renewals: number;

@@ -11,6 +11,7 @@ import { type AuditCheck, audit, auditSince, verifyAudit } from './pg/audit.ts';
 import { cancelRange, changeJob } from './pg/cancel.ts';
 import { checkpoint } from './pg/checkpoint.ts';
 import { commitOutboxDone } from './pg/close-outbox.ts';
+import * as clusters from './pg/clusters.ts';
 import { commitPlan } from './pg/commit-plan.ts';
 import { decisions, lifeAt } from './pg/decisions.ts';
 import { endedJobs } from './pg/ended-jobs.ts';
@@ -151,6 +152,14 @@ function storeOn(database: Database, hints: Hints): PgStore {
     declareLost: (node, by) => known(liveness.declareLost(database, node, by)),
     removeNode: (node, by) => known(admin.removeNode(database, node, by)),
     thaw: (cluster, by) => known(admin.thaw(database, cluster, by)),
+    silenceOver: (epoch, cluster) => known(admin.silenceOver(database, epoch, cluster)),
+    addCluster: (name, config, by) => known(clusters.addCluster(database, name, config, by)),
+    clusters: () => clusters.clusters(database),
+    clusterSums: () => clusters.clusterSums(database),
+    drainCluster: (name, drain, by) => known(clusters.drainCluster(database, name, drain, by)),
+    removeCluster: (name, by) => known(clusters.removeCluster(database, name, by)),
+    admitNodes: (epoch, name, nodes) => known(clusters.admitNodes(database, epoch, name, nodes)),
+    noteCluster: (epoch, name, sign) => known(clusters.noteCluster(database, epoch, name, sign)),
     leases: () => nodeReads.leases(database),
     frozen: () => nodeReads.frozen(database),
     acquireLease: (server, leaseMs, deadEpoch) =>

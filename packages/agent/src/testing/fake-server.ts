@@ -230,6 +230,7 @@ export function startOf(
     timeLimitMs: null,
     stopAfterMs: 60_000,
     outputLimitMib: 8,
+    image: null,
     nodes: 1,
     tasks: [
       { rank: 0, command, env: {}, workdir: null, devices: [], cpuMilli: 100, memoryMib: 512, ...task },

@@ -1,8 +1,9 @@
 // How the cost of one decision grows from 1,000 to 100,000 nodes; the same jobs on both.
 import type { BenchOptions } from '../main.ts';
 import { row, type ToldRow } from '../report.ts';
-import { gangMs, placementsMs } from './place-rows.ts';
+import { gangPlaced, placements, warmUpsOf } from './place-rows.ts';
 import { idleMs, oneChangeMs, sharedWorld } from './queue-rows.ts';
+import { mediansMs } from './timing.ts';
 
 const smallNodes = 1000;
 const placed = 8000;
@@ -13,11 +14,7 @@ const noiseMs = 0.02;
 export function growthRow({ quick, progress }: BenchOptions): ToldRow {
   const largeNodes = quick ? 10_000 : 100_000;
   const repetitions = quick ? 3 : 9;
-  const kinds = {
-    placement: (nodes: number) => placementsMs(nodes, placed, quick ? 1 : 3) / placed,
-    gang_8: (nodes: number) => gangMs(nodes, 8, repetitions),
-    gang_512: (nodes: number) => gangMs(nodes, 512, repetitions),
-  };
+  const sizes = [smallNodes, largeNodes];
   const ratios = new Map<string, number>();
   const compare = (name: string, smallMs: number, largeMs: number, noise = noiseMs): void => {
     ratios.set(name, Math.max(largeMs, noise) / Math.max(smallMs, noise));
@@ -25,8 +22,16 @@ export function growthRow({ quick, progress }: BenchOptions): ToldRow {
       `${name}: ${smallMs.toPrecision(3)} ms on ${smallNodes} nodes, ${largeMs.toPrecision(3)} ms on ${largeNodes}`,
     );
   };
-  for (const [name, cost] of Object.entries(kinds))
-    compare(name, cost(smallNodes), cost(largeNodes), name === 'placement' ? 0 : noiseMs);
+  const [few, many] = mediansMs(
+    sizes.map((nodes) => placements(nodes, placed)),
+    { repetitions: quick ? 1 : 3 },
+  );
+  compare('placement', few! / placed, many! / placed, 0);
+  for (const tasks of [8, 512]) {
+    const gangs = sizes.map((nodes) => gangPlaced(nodes, tasks));
+    const [smallMs, largeMs] = mediansMs(gangs, { repetitions, warmUps: warmUpsOf(tasks) });
+    compare(`gang_${tasks}`, smallMs!, largeMs!);
+  }
   const small = sharedWorld(smallNodes, queued);
   const large = sharedWorld(largeNodes, queued);
   compare('idle', idleMs(small, repetitions * 5), idleMs(large, repetitions * 5));

@@ -66,6 +66,7 @@ const rightWords: Readonly<Record<Right, string>> = {
   reclaim: "its project's guarantee",
   priority: 'its priority',
   shorter: 'what is expected of it, half as long or less',
+  move: 'room elsewhere for that one',
 };
 
 function item(cli: Cli, text: string): void {

@@ -72,6 +72,7 @@ async function ofArgument(cli: Cli, command: Command): Promise<Candidate[]> {
   if (argument.argChoices) return argument.argChoices.map((choice) => [choice, ''] as const);
   if (argument.name() === 'job') return jobs(cli);
   if (argument.name() === 'node') return nodes(cli);
+  if (argument.name() === 'cluster') return clusters(cli);
   if (command.parent?.name() === 'profiles') return profiles(cli);
   return [];
 }
@@ -97,6 +98,13 @@ async function nodes(cli: Cli): Promise<Candidate[]> {
   return asked(async () => {
     const { items } = await cli.client().nodes.list({ limit: 200 }, AbortSignal.timeout(askMs));
     return items.map((node) => [clean(node.name), node.state] as const);
+  });
+}
+
+async function clusters(cli: Cli): Promise<Candidate[]> {
+  return asked(async () => {
+    const { items } = await cli.client().clusters.list({ limit: 200 }, AbortSignal.timeout(askMs));
+    return items.map(({ name, state }) => [clean(name), state] as const);
   });
 }
 

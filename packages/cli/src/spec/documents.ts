@@ -44,6 +44,12 @@ const policyContent: Content = {
   empty: 'there is nothing in it; "muster policy get" prints the one in force',
 };
 
+const clusterContent: Content = {
+  word: 'cluster',
+  example: 'kind: slurm',
+  empty: 'there is nothing in it; write at least a kind, such as "kind: slurm"',
+};
+
 export interface FileProblem extends Spot {
   readonly message: string;
 }
@@ -96,8 +102,18 @@ export function parseDocuments(text: string, file: string): SpecDocument[] {
 
 /** The only document of a file with a policy. */
 export function parsePolicyFile(text: string, file: string): FileDocument {
-  const [only, ...more] = parsed(text, file, policyContent);
-  if (!only || more.length > 0) throw usage(`${file} has ${more.length + 1} documents; a policy is one`);
+  return onlyOne(text, file, policyContent);
+}
+
+/** The only document of a file with the configuration of a cluster. */
+export function parseClusterFile(text: string, file: string): FileDocument {
+  return onlyOne(text, file, clusterContent);
+}
+
+function onlyOne(text: string, file: string, content: Content): FileDocument {
+  const [only, ...more] = parsed(text, file, content);
+  if (!only || more.length > 0)
+    throw usage(`${file} has ${more.length + 1} documents; a ${content.word} is one`);
   return only;
 }
 

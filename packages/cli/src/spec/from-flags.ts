@@ -164,6 +164,7 @@ const flagOf: readonly (readonly [pointer: RegExp, flag: string])[] = [
   [/^\/(name|title|project|tier|priority|workdir|tasks|exclusive|array)/, '--$1'],
   [/^\/command/, 'the command'],
   [/^\/(uses|cluster|pool|role)$/, '--$1'],
+  [/^\/(kind|directory|conf|partition|account|qos|region|capacity)$/, '--$1'],
   [/^\/expiresIn$/, '--expires-in'],
   [/^\/path$/, 'the path'],
 ];

@@ -34,6 +34,9 @@ const stateStyles: Readonly<Record<string, Style>> = {
   lost: 'red',
   removed: 'dim',
   unknown: 'yellow',
+  new: 'cyan',
+  connected: 'green',
+  degraded: 'yellow',
 };
 
 export function paintState(paint: Paint, state: string): string {

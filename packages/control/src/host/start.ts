@@ -1,8 +1,11 @@
 // Makes a running control plane from a store, a database address and a logger: real clock, worker thread, agent hub, and the
 // loops. Start-up, leader change and reconnect all do the same: load, observe, reconcile.
+import { randomBytes } from 'node:crypto';
 import { createAgentHub } from '@muster/drivers/agent';
-import type { ServerId } from '@muster/model';
+import { freshId, type ServerId } from '@muster/model';
 import type { Retention, Store } from '@muster/store';
+import { byNode } from '../by-node.ts';
+import { startClusters } from '../clusters.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import { type Dispatch, startDispatch } from '../dispatch.ts';
 import { startExpire } from '../expire.ts';
@@ -11,8 +14,10 @@ import { startLearning } from '../learning.ts';
 import { createAgentSink } from '../observe.ts';
 import { defaultRetention, startRetention } from '../retention.ts';
 import { defaultSnapshots, type SnapshotSettings, startSnapshots } from '../snapshots.ts';
+import { testCluster } from '../test-cluster.ts';
 import type { Log } from '../world.ts';
 import { startBrainThread } from './brain-thread.ts';
+import { connectCluster } from './connect-cluster.ts';
 import { isProcessDead, thisProcess } from './process-identity.ts';
 import { questionsThread } from './questions-thread.ts';
 import { realWorld } from './real-world.ts';
@@ -40,7 +45,6 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
   let dispatch: Dispatch | null = null;
   const sink = createAgentSink({ world, store, server, onReady: () => dispatch?.wake() });
   const hub = createAgentHub({ server, sink, log, timers: world.timers });
-  dispatch = startDispatch({ world, store, driver: hub, onBug });
   const leader = startLeader({
     world,
     store,
@@ -50,6 +54,18 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
     onBug,
   });
   const epoch = (): number | null => leader.epoch;
+  const clusters = startClusters({
+    world,
+    store,
+    server,
+    process: randomBytes(6).toString('base64url'),
+    epoch,
+    freshNode: () => freshId('node', Date.now(), randomBytes(9)),
+    connect: connectCluster,
+    onReady: () => dispatch?.wake(),
+    onBug,
+  });
+  dispatch = startDispatch({ world, store, driver: byNode(hub, () => clusters.open()), onBug });
   const learning = startLearning({ world, store, onBug });
   const retention = { ...defaultRetention, ...options.retention };
   const snapshots = { ...defaultSnapshots, ...options.snapshots };
@@ -85,10 +101,12 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
       get connected() {
         return hub.connected;
       },
-      isConnected: (node) => hub.isConnected(node),
+      isConnected: (node) => hub.isConnected(node) || clusters.speaksFor(node),
       refused: () => hub.refused(),
-      readOutput: (request) => hub.output(request),
+      readOutput: (request) =>
+        hub.isConnected(request.node) ? hub.output(request) : clusters.output(request),
     },
+    testCluster: (config) => testCluster(config, connectCluster),
     status() {
       const { trouble, ...status } = brain.status();
       const troubles = [
@@ -96,6 +114,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
         dispatch?.trouble(),
         leader.trouble(),
         ...loops.map((loop) => loop.trouble()),
+        ...clusters.troubles(),
       ];
       return {
         leading: leader.epoch !== null,
@@ -111,6 +130,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
     async stop() {
       hub.close();
       await leader.stop();
+      await clusters.stop();
       await questions.stop();
       await Promise.all([...loops.map((loop) => loop.stop()), dispatch?.stop()]);
       await brain.stop();

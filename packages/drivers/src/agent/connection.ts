@@ -41,6 +41,8 @@ interface ConnectionHooks {
   readonly session: string;
   readonly refusals: Refusals;
   readonly strangers: StrangerLog;
+  /** It has said hello, whether true or not. */
+  greeted(): void;
   ready(node: NodeId): void;
   /** The node is null when the agent never proved who it is; `goodbye` when it said that it leaves. */
   ended(node: NodeId | null, goodbye: boolean): void;
@@ -218,7 +220,7 @@ export class Connection {
   }
 
   /** What happens to correct agents too. */
-  #turnAway(code: RefusalCode, message: string): void {
+  turnAway(code: RefusalCode, message: string): void {
     if (this.#over) return;
     this.#hooks.refusals.count(code, this.#proven !== null);
     this.refuse(code, message);
@@ -236,7 +238,7 @@ export class Connection {
         return this.#hello(message);
       case 'beat': {
         const renewed = await this.#deps.sink.renew(this.#nodeSession(), message.keys);
-        if (!renewed) return this.#turnAway('stale-session', takenOver);
+        if (!renewed) return this.turnAway('stale-session', takenOver);
         return this.#send((n) => ({
           type: 'renewed',
           n,
@@ -247,7 +249,7 @@ export class Connection {
       }
       case 'report': {
         const taken = await this.#deps.sink.observe(this.#nodeSession(), message.items);
-        if (!taken) return this.#turnAway('stale-session', takenOver);
+        if (!taken) return this.turnAway('stale-session', takenOver);
         // What was its own is taken, and what was not is not: acknowledged either way, so that it does not come for ever.
         this.#send((n) => ({ type: 'reported', n, report: message.report }));
         const { foreign } = taken;
@@ -269,13 +271,14 @@ export class Connection {
 
   async #hello(hello: Extract<AgentMessage, { type: 'hello' }>): Promise<void> {
     this.#cancelHelloTimer();
+    this.#hooks.greeted();
     if (hello.protocol < protocolVersion - 1 || hello.protocol > protocolVersion + 1) {
       const speaks = `this server speaks protocol ${protocolVersion}, the agent ${hello.protocol}: upgrade the older one`;
-      return this.#turnAway('protocol', speaks);
+      return this.turnAway('protocol', speaks);
     }
     const known = isId('node', hello.node) ? await this.#deps.sink.nodeKey(hello.node) : null;
     if (!known || !signed(known.key, helloText(this.#nonce, hello.node), hello.signature)) {
-      return this.#turnAway(
+      return this.turnAway(
         'unauthenticated',
         'this node is not enrolled here, or its key is not the one it enrolled with',
       );
@@ -288,7 +291,7 @@ export class Connection {
     const welcome = await this.#deps.sink.hello(own, hello, known.session);
     if ('refused' in welcome) {
       const { refused } = welcome;
-      return this.#turnAway(refused, refusalText[refused]);
+      return this.turnAway(refused, refusalText[refused]);
     }
     if (this.#over) return this.#deps.sink.gone({ node: hello.node, session: this.session }, this.#goodbye);
     this.#node = hello.node;

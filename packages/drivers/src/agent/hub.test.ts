@@ -37,6 +37,23 @@ describe('the agent hub', () => {
     expect(hub.connected).toBe(0);
   });
 
+  it('turns away who has been silent longest when too many are, so that agents still come in', async () => {
+    const { hub, privateKey } = setup();
+    const silent = Array.from({ length: 4097 }, () => agentSocket());
+    for (const { socket } of silent) hub.accept(socket, 'x');
+    expect(silent.filter(({ state }) => state.closed !== null)).toEqual([silent[0]]);
+    expect(silent[0]?.last()).toMatchObject({ type: 'refused', code: 'crowded' });
+    const agent = agentSocket();
+    hub.accept(agent.socket, 'x');
+    agent.say(hello(agent, privateKey));
+    await settled();
+    expect(agent.last()).toMatchObject({ type: 'welcome' });
+    // Who has spoken is no longer among them.
+    for (let i = 0; i < 4096; i++) hub.accept(agentSocket().socket, 'x');
+    expect(hub.isConnected(node)).toBe(true);
+    expect(agent.state.closed).toBeNull();
+  });
+
   it('answers beats and reports after they are committed', async () => {
     const { agent, news } = await connected();
     agent.say({ type: 'beat', beat: 4, keys: [run] });

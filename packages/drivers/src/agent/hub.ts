@@ -98,9 +98,14 @@ export interface AgentHub extends Driver {
   close(): void;
 }
 
+/** Anybody who reaches the port may open connections; an agent says hello as soon as it is challenged. */
+const silentMax = 4096;
+
 export function createAgentHub(deps: HubDeps): AgentHub {
   const byNode = new Map<NodeId, Connection>();
   const all = new Set<Connection>();
+  /** Not a word came from them yet; the longest silent first. */
+  const silent = new Set<Connection>();
   const refusals = new Refusals();
   const strangers = new StrangerLog(deps.log, deps.timers);
   let closed = false;
@@ -114,6 +119,7 @@ export function createAgentHub(deps: HubDeps): AgentHub {
       session: `${deps.server}.${randomBytes(9).toString('base64url')}`,
       refusals,
       strangers,
+      greeted: () => silent.delete(connection),
       ready(node) {
         const older = byNode.get(node);
         byNode.set(node, connection);
@@ -122,12 +128,17 @@ export function createAgentHub(deps: HubDeps): AgentHub {
       },
       ended(node, goodbye) {
         all.delete(connection);
+        silent.delete(connection);
         if (node === null) return;
         if (byNode.get(node) === connection) byNode.delete(node);
         deps.sink.gone({ node, session: connection.session }, goodbye);
       },
     });
+    const [longest] = silent;
+    if (longest && silent.size >= silentMax)
+      longest.turnAway('crowded', 'too many connections have said nothing yet; try again');
     all.add(connection);
+    silent.add(connection);
     connection.challenge();
   }
 

@@ -10,7 +10,8 @@ export type RefusalCode =
   | 'not-found'
   | 'removed'
   | 'replaced'
-  | 'stale-session';
+  | 'stale-session'
+  | 'crowded';
 
 export interface RefusedCount {
   readonly code: RefusalCode;

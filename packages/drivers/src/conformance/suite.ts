@@ -39,7 +39,7 @@ function shell(run: RunId, script: string, more: Partial<StartCommand> = {}): St
     cpuMilli: 100,
     memoryMib: 64,
   };
-  const limits = { timeLimitMs: null, stopAfterMs: 60_000, outputLimitMib: 1, nodes: 1 };
+  const limits = { timeLimitMs: null, stopAfterMs: 60_000, outputLimitMib: 1, image: null, nodes: 1 };
   const stop = { signal: 'TERM', graceMs: 500 } as const;
   return { run, job: 'job', project: 'default', user: 'test', stop, ...limits, tasks: [task], ...more };
 }

@@ -6,13 +6,14 @@
 // having done anything. Then it is the run's supervisor: a step for each task, each exit written as it comes, and on USR1 the
 // stop that lies in the directory: the job's signal, its grace, then KILL. So a stop is seen through without us.
 
-/** The step's only process, which becomes the task's. The words of its file: a directory, then variables, then the command. */
+/** The step's only process, which becomes the task's. The words of its file: a directory, one to make, variables, the command. */
 const step = `dir=$1 rank=$2
 mapfile -d "" -t words < "$dir/task-$rank" || exit 126
 exec >> "$dir/output-$rank" 2>&1 < /dev/null
 cd -- "\${words[0]:-$HOME}" || exit 126
+[ -z "\${words[1]}" ] || mkdir -p -- "\${words[1]}" || exit 126
 : > "$dir/claim/started-$rank"
-exec env -- "\${words[@]:1}"`;
+exec env -- "\${words[@]:2}"`;
 
 export function batchScript(dir: string): string {
   return `#!/bin/bash
@@ -22,10 +23,17 @@ export PATH=${defaultPath} HOME=~ USER="$(id -un)"
 step=${quoted(step)}
 steps=()
 
+# Of the components of the job; steps are numbered across them.
+jobs=("$SLURM_JOB_ID")
+for ((i = 1; i < \${SLURM_HET_SIZE:-1}; i++)); do name="SLURM_JOB_ID_HET_GROUP_$i"; jobs+=("\${!name}"); done
+
 run() {
-  srun --nodes=1 --ntasks=1 --exact --export=ALL --quiet --nodelist="$2" --cpus-per-task="$3" --mem="$4" --gres="$5" \\
+  group=(); [ "$6" != - ] && group=("--het-group=$6")
+  srun "\${group[@]}" --nodes=1 --ntasks=1 --exact --export=ALL --quiet --nodelist="$2" --cpus-per-task="$3" --mem="$4" --gres="$5" \\
     bash -c "$step" muster "$dir" "$1" < /dev/null > "$dir/claim/srun-$1" 2>&1
   code=$?
+  # It says 0 also when the node of the task failed; of a task that ended well it has nothing to say.
+  [ "$code" = 0 ] && grep -q "^srun: error:" "$dir/claim/srun-$1" && code=lost
   stopped=no; [ -e "$dir/claim/stopping" ] && stopped=yes
   echo "$code $stopped" > "$dir/claim/exit-$1.new" && mv "$dir/claim/exit-$1.new" "$dir/claim/exit-$1"
 }
@@ -45,10 +53,10 @@ echo "$SLURM_JOB_ID" > "$dir/claim/job.new" && mv "$dir/claim/job.new" "$dir/cla
 [ -e "$dir/stop" ] && exit 0
 
 tasks=()
-while read -r rank node cpus memory gres; do
+while read -r rank node cpus memory gres group; do
   [ -e "$dir/claim/stopping" ] && break
-  steps+=("$SLURM_JOB_ID.\${#steps[@]}")
-  run "$rank" "$node" "$cpus" "$memory" "$gres" &
+  for job in "\${jobs[@]}"; do steps+=("$job.\${#tasks[@]}"); done
+  run "$rank" "$node" "$cpus" "$memory" "$gres" "$group" &
   tasks+=("$!")
 done < "$dir/steps"
 for task in "\${tasks[@]}"; do

@@ -1,6 +1,7 @@
 // Runs the commands of Slurm: argument arrays, never a shell; a clean environment, so that neither the server's variables nor
 // its locale reach a job or a parser; a deadline, because a paused controller answers nobody for a long time.
 import { execFile } from 'node:child_process';
+import { fewAtOnce } from './few-at-once.ts';
 
 export interface CommandSettings {
   /** SLURM_CONF and the like; a site's own. */
@@ -27,6 +28,8 @@ export type Commands = (program: string, args: readonly string[], input?: string
 
 /** 100,000 jobs are about 400 MB of JSON; what is longer is refused rather than read. */
 const maxOutputBytes = 512 * 1024 * 1024;
+/** Processes of sbatch and scancel. */
+const changesAtOnce = 16;
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export function slurmCommands({ env, prefix, timeoutMs }: CommandSettings): Commands {
@@ -36,7 +39,7 @@ export function slurmCommands({ env, prefix, timeoutMs }: CommandSettings): Comm
     killSignal: 'SIGKILL' as const,
     maxBuffer: maxOutputBytes,
   };
-  return (program, args, input) =>
+  const run: Commands = (program, args, input) =>
     new Promise((resolve, reject) => {
       const [first = program, ...rest] = [...prefix, program, ...args];
       const child = execFile(first, rest, options, (error, stdout, stderr) => {
@@ -55,4 +58,10 @@ export function slurmCommands({ env, prefix, timeoutMs }: CommandSettings): Comm
       child.stdin?.on('error', () => {});
       child.stdin?.end(input ?? '');
     });
+  const changes = fewAtOnce(changesAtOnce);
+  // A look waits for nobody: while it waits nodes are not renewed.
+  return (program, ...rest) =>
+    program === 'sbatch' || program === 'scancel'
+      ? changes(() => run(program, ...rest))
+      : run(program, ...rest);
 }

@@ -25,6 +25,8 @@ test('a job is read with what it holds of each node', () => {
       phase: 'holds',
       reason: 'None',
       submittedS: 1794821731,
+      endS: 1_794_822_331,
+      isPart: false,
       user: 'root',
       uses: [
         { node: 'n1', cpus: 2, memoryMib: 200, gres: 'gpu:h100:2(IDX:0-1)' },

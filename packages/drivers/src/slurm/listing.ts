@@ -45,6 +45,10 @@ export interface SlurmJob {
   /** Why it waits, in Slurm's word. */
   readonly reason: string;
   readonly submittedS: number;
+  /** When it ended, or will at the latest. */
+  readonly endS: number;
+  /** A component of a heterogeneous job, which only Slurm's backfill starts, and that looks seldom. */
+  readonly isPart: boolean;
   readonly user: string;
   readonly uses: readonly NodeUse[];
 }
@@ -79,6 +83,8 @@ const jobSchema = z.object({
   job_state: z.enum(Object.keys(phases) as [JobState, ...JobState[]]),
   state_reason: z.string(),
   submit_time: nat,
+  end_time: nat,
+  het_job_id: nat,
   user_name: z.string(),
   gres_detail: z.array(z.string()),
   job_resources: z
@@ -123,6 +129,8 @@ export function parseJobs(text: string): SlurmJob[] {
       phase: phases[job.job_state],
       reason: job.state_reason,
       submittedS: job.submit_time,
+      endS: job.end_time,
+      isPart: job.het_job_id > 0,
       user: job.user_name,
       uses: held.map(({ nodename, memory_allocated, sockets }, i) => ({
         node: nodename,

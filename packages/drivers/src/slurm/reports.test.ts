@@ -5,7 +5,7 @@ import { reportsOf } from './reports.ts';
 import type { Evidence } from './run-directory.ts';
 
 const run = 'run_000000000000000001_1' as RunId;
-const stop = { class: 'preemption', reason: 'its room goes to another job' } as const;
+const stop = { class: 'preemption', reason: 'its room goes to another job', code: 'stopped' } as const;
 
 const over: readonly JobState[] = [
   'COMPLETED',
@@ -19,7 +19,19 @@ const over: readonly JobState[] = [
 function job(id: number, state: JobState, more: Partial<SlurmJob> = {}): SlurmJob {
   const phase = over.includes(state) ? 'over' : state === 'PENDING' ? 'waits' : 'holds';
   const key = { name: run as string, comment: run as string };
-  return { id, ...key, state, phase, reason: 'None', submittedS: id, user: 'root', uses: [], ...more };
+  return {
+    id,
+    ...key,
+    state,
+    phase,
+    reason: 'None',
+    submittedS: id,
+    endS: 0,
+    isPart: false,
+    user: 'root',
+    uses: [],
+    ...more,
+  };
 }
 
 function left(more: Partial<Evidence> = {}): Evidence {
@@ -29,7 +41,7 @@ function left(more: Partial<Evidence> = {}): Evidence {
 
 const claimedBy = (id: number | null, more: Partial<Evidence> = {}): Evidence =>
   left({ claim: { job: id }, started: new Set([0]), ...more });
-const exited = (code: number, stopped = false): Partial<Evidence> => ({
+const exited = (code: number | null, stopped = false): Partial<Evidence> => ({
   exits: new Map([[0, { code, stopped }]]),
 });
 
@@ -41,6 +53,30 @@ function told(evidence: Evidence, jobs: readonly SlurmJob[], settled = false): s
   if (!exit) return state;
   return exit.ok ? 'ended well' : `${exit.class}: ${exit.reason.message}`;
 }
+
+test('a cancel soon after the controller was started, of a job from before or one that never began, is its own', () => {
+  const life = { bootS: 1000, slurmdTimeoutMs: 15_000 };
+  const code = (submittedS: number, endS: number, evidence = left()) => {
+    const [report] = reportsOf(run, evidence, [job(5, 'CANCELLED', { submittedS, endS })], true, life);
+    return report?.exit?.ok === false ? report.exit.reason.code : null;
+  };
+  expect(code(990, 1005)).toBe('forgotten');
+  expect(code(990, 1076)).toBe('cancelled-in-slurm');
+  expect(code(990, 995)).toBe('cancelled-in-slurm');
+  expect(code(1001, 1005)).toBe('forgotten');
+  expect(code(1001, 1005, claimedBy(5))).toBe('cancelled-in-slurm');
+  expect(code(990, 1005, claimedBy(5))).toBe('forgotten');
+  expect(code(990, 1005, claimedBy(5, { stop }))).toBe('stopped');
+});
+
+test('a step of which srun has no code is no success: its node failed, or it was being stopped', () => {
+  expect(told(claimedBy(5, exited(null)), [job(5, 'RUNNING')])).toBe(
+    'infrastructure: the node of the task failed',
+  );
+  expect(told(claimedBy(5, { ...exited(null, true), stop }), [job(5, 'RUNNING')])).toBe(
+    `preemption: ${stop.reason}`,
+  );
+});
 
 describe('before anybody claimed the key', () => {
   test('what Slurm does not list may be submitted', () => {

@@ -1,15 +1,10 @@
 // From what a run left in its directory and what Slurm lists, to what is reported of its tasks. Identity is the key in a job's name
 // and comment, together with the id that claimed it: ids are used again after the controller was killed, and a name any number of times.
-import type { ErrorClass, RunId, TaskExit, TaskReport } from '@muster/model';
+import type { ErrorClass, RunId, TaskExit } from '@muster/model';
+import type { ListedReport } from '../listing-driver.ts';
+import { signalOf } from '../signal-names.ts';
 import type { JobState, SlurmJob } from './listing.ts';
 import type { Evidence, StopFacts } from './run-directory.ts';
-
-export interface PlacedReport extends TaskReport {
-  /** Slurm's name of the node. */
-  readonly node: string;
-  /** Its process was there, whatever became of it since. */
-  readonly began: boolean;
-}
 
 export function jobsOf(run: RunId, jobs: readonly SlurmJob[]): SlurmJob[] {
   return jobs.filter(({ name, comment }) => name === run && comment === run);
@@ -24,13 +19,14 @@ export function reportsOf(
   evidence: Evidence,
   jobs: readonly SlurmJob[],
   settled: boolean,
-): PlacedReport[] {
+  controller: ControllerLife | null = null,
+): ListedReport[] {
   const own = jobsOf(run, jobs);
   const job = evidence.claim === null ? newest(own) : claimant(evidence.claim.job, own);
   if (evidence.claim === null && !job) return [];
   return evidence.tasks.map(({ rank, node }) => {
     const began = evidence.started.has(rank);
-    const exit = exitOf(rank, evidence, job, settled);
+    const exit = exitOf(rank, evidence, job, settled, controller);
     if (exit) return { run, rank, node, began, state: 'ended', exit };
     return { run, rank, node, began, state: began ? 'running' : 'accepted', exit: null };
   });
@@ -51,12 +47,16 @@ function exitOf(
   { claim, started, exits, stop }: Evidence,
   job: SlurmJob | undefined,
   settled: boolean,
+  controller: ControllerLife | null,
 ): TaskExit | null {
   const told = exits.get(rank);
   if (told) return exitOfCode(told.code, told.stopped ? stop : null, started.has(rank), job);
   // A stop had the key before any job: whatever comes later finds it claimed.
-  if (stop && claim?.job === null) return failed(stop.class, 'stopped', stop.reason);
-  if (job?.phase === 'over') return exitOfState(job.state, stop);
+  if (stop && claim?.job === null) return failed(stop.class, stop.code, stop.reason);
+  if (job?.phase === 'over')
+    return stop === null && endedByRestart(job, claim !== null, controller)
+      ? forgotten
+      : exitOfState(job.state, stop);
   if (job || !settled) return null;
   return failed(
     'infrastructure',
@@ -65,17 +65,43 @@ function exitOf(
   );
 }
 
+/** The present life of the controller. */
+export interface ControllerLife {
+  readonly bootS: number;
+  readonly slurmdTimeoutMs: number;
+}
+
+/** Nodes have reported by then, and what they report that the controller did not expect has been ended. */
+const reportsAfterS = 60;
+
+/**
+ * A controller that was killed comes back with jobs as it last wrote them, finds them on nodes that it did not expect, and cancels
+ * them itself; and it gives ids again that a node still has a job of, which refuses the new one as a duplicate. It does not say who did
+ * it; so a cancel soon after its start, of a job from before or one that never began, is taken for its own.
+ */
+function endedByRestart(
+  { state, submittedS, endS }: SlurmJob,
+  began: boolean,
+  controller: ControllerLife | null,
+): boolean {
+  if (state !== 'CANCELLED' || controller === null) return false;
+  const untilS = controller.bootS + controller.slurmdTimeoutMs / 1000 + reportsAfterS;
+  const mayBeItsOwn = !began || submittedS <= controller.bootS;
+  return mayBeItsOwn && endS >= controller.bootS && endS <= untilS;
+}
+
 /** The script saw the end. What Slurm says of the whole job explains a signal that nobody else asked for. */
 function exitOfCode(
-  code: number,
+  code: number | null,
   stop: StopFacts | null,
   started: boolean,
   job: SlurmJob | undefined,
 ): TaskExit | null {
-  const signal = code > 128 && code < 128 + 65 ? (signalNames[code - 128] ?? `signal ${code - 128}`) : null;
+  const signal = code === null ? null : signalOf(code);
   const ending = { code: signal === null ? code : null, signal };
   if (stop)
     return { ok: false, class: stop.class, ...ending, reason: { code: 'stopped', message: stop.reason } };
+  if (code === null) return failed('infrastructure', 'node-failed', 'the node of the task failed');
   if (code === 0) return { ok: true };
   if (!started)
     return failed('infrastructure', 'step-failed', `srun could not start the step (code ${code})`);
@@ -100,6 +126,12 @@ function exitOfState(state: JobState, stop: StopFacts | null): TaskExit | null {
   return failed(...why);
 }
 
+const forgotten = failed(
+  'infrastructure',
+  'forgotten',
+  'Slurm cancelled the job itself when its controller was started again',
+);
+
 const whys: Partial<Record<JobState, readonly [ErrorClass, string, string]>> = {
   CANCELLED: ['cancelled', 'cancelled-in-slurm', 'cancelled in Slurm, not through Muster'],
   TIMEOUT: ['timeout', 'time-limit', 'time limit reached'],
@@ -108,26 +140,6 @@ const whys: Partial<Record<JobState, readonly [ErrorClass, string, string]>> = {
   NODE_FAIL: ['infrastructure', 'node-failed', 'a node of the job failed'],
   BOOT_FAIL: ['infrastructure', 'node-failed', 'a node of the job did not boot'],
   PREEMPTED: ['preemption', 'preempted-in-slurm', 'preempted by Slurm for another job'],
-};
-
-/** Those that a program is commonly ended by; Linux numbers. */
-const signalNames: Readonly<Record<number, string>> = {
-  1: 'SIGHUP',
-  2: 'SIGINT',
-  3: 'SIGQUIT',
-  4: 'SIGILL',
-  6: 'SIGABRT',
-  7: 'SIGBUS',
-  8: 'SIGFPE',
-  9: 'SIGKILL',
-  10: 'SIGUSR1',
-  11: 'SIGSEGV',
-  12: 'SIGUSR2',
-  13: 'SIGPIPE',
-  14: 'SIGALRM',
-  15: 'SIGTERM',
-  24: 'SIGXCPU',
-  25: 'SIGXFSZ',
 };
 
 function failed(errorClass: ErrorClass, code: string, message: string): TaskExit {

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RunId, StopCommand } from '@muster/model';
@@ -40,6 +40,8 @@ test('what the script tells is read, and half of a file is nothing', async () =>
   expect(seen).toMatchObject({ claim: { job: 17 }, started: new Set([0]), exits: new Map() });
   writeFileSync(join(claim(), 'exit-0'), '3 no\n');
   expect((await directories.evidence(run))?.exits).toEqual(new Map([[0, { code: 3, stopped: false }]]));
+  writeFileSync(join(claim(), 'exit-0'), 'lost yes\n');
+  expect((await directories.evidence(run))?.exits).toEqual(new Map([[0, { code: null, stopped: true }]]));
 });
 
 test('a stop before the start claims the key, and one after leaves word of its signal', async () => {
@@ -68,4 +70,19 @@ test('a command of an older epoch is not admitted, by whoever asks', async () =>
   expect(await directories.admit(10)).toBe(true);
   expect(await localRunDirectories(shared).admit(9)).toBe(false);
   expect(await directories.admit(10)).toBe(true);
+});
+
+test('what has been over for long is removed, and what is not over or not for long is kept', async () => {
+  await directories.prepare(run, files);
+  await directories.admit(9);
+  await directories.admit(10);
+  await directories.tidy(-1);
+  expect(await directories.open()).toEqual([run]);
+  await directories.forget(run);
+  await directories.tidy(3_600_000);
+  expect(await directories.isOver(run)).toBe(true);
+  await directories.tidy(-1);
+  expect(await directories.isOver(run)).toBe(false);
+  expect(await directories.admit(9)).toBe(false);
+  expect(readdirSync(join(shared, 'epoch'))).toEqual(['10']);
 });

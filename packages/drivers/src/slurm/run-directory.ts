@@ -6,7 +6,7 @@
 //   stop           the stop that was asked for
 // A run of which all is known is moved to over/: a script that comes late finds no directory to claim in, and a submit that comes
 // late finds it there. Beside them epoch/N are the epochs that commands came with; the highest counts.
-import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRunId, type RunId, type StopCommand } from '@muster/model';
 import * as z from 'zod';
@@ -17,6 +17,8 @@ const plan = z.strictObject({
 const stopFacts = z.strictObject({
   class: z.enum(['cancelled', 'preemption', 'infrastructure', 'timeout']),
   reason: z.string(),
+  /** Of the exit of a run that the stop kept from beginning. */
+  code: z.string().default('stopped'),
 });
 export type StopFacts = z.infer<typeof stopFacts>;
 
@@ -28,14 +30,19 @@ export interface RunFiles {
   readonly words: ReadonlyMap<number, readonly string[]>;
 }
 
+export interface StepExit {
+  readonly code: number | null;
+  readonly stopped: boolean;
+}
+
 /** What is known of a run without asking Slurm. */
 export interface Evidence {
   readonly tasks: RunFiles['tasks'];
   /** Null while nobody claimed the key; a stop that claimed it has no job. */
   readonly claim: { readonly job: number | null } | null;
   readonly started: ReadonlySet<number>;
-  /** The code that srun gave, and whether the stop's signal had been sent. */
-  readonly exits: ReadonlyMap<number, { readonly code: number; readonly stopped: boolean }>;
+  /** The code that srun gave, null when it gave none for the task, and whether the stop's signal had been sent. */
+  readonly exits: ReadonlyMap<number, StepExit>;
   readonly stop: StopFacts | null;
 }
 
@@ -49,11 +56,13 @@ export interface RunDirectories {
   /** Null when there is no such run, or what it meant was never wholly written. */
   evidence(run: RunId): Promise<Evidence | null>;
   /** Whether this claimed the key, or the run is over: then nothing runs, and nothing will. */
-  stop(run: RunId, command: StopCommand): Promise<boolean>;
+  stop(run: RunId, command: StopCommand, code?: string): Promise<boolean>;
   forget(run: RunId): Promise<void>;
   readOutput(run: RunId, rank: number, offset: number, maxBytes: number): Promise<OutputPiece>;
   /** False when a command with a higher epoch came before. */
   admit(epoch: number): Promise<boolean>;
+  /** Removes runs that have been over for so long, with their output, and epochs that count no more. */
+  tidy(keepMs: number): Promise<void>;
 }
 
 export interface OutputPiece {
@@ -102,21 +111,22 @@ export function localRunDirectories(shared: string): RunDirectories {
       const names = await namesIn(join(dir, 'claim'));
       if (names === null) return { ...nothing, tasks, stop };
       const job = await textOf(join(dir, 'claim', 'job'));
-      const exits = new Map<number, { code: number; stopped: boolean }>();
+      const exits = new Map<number, StepExit>();
       for (const rank of ranksOf(names, 'exit-')) {
         const [, code, word] =
-          /^(\d{1,3}) (yes|no)\n$/.exec(await text(join(dir, 'claim', `exit-${rank}`))) ?? [];
-        if (code !== undefined) exits.set(rank, { code: Number(code), stopped: word === 'yes' });
+          /^(\d{1,3}|lost) (yes|no)\n$/.exec(await text(join(dir, 'claim', `exit-${rank}`))) ?? [];
+        if (code !== undefined)
+          exits.set(rank, { code: code === 'lost' ? null : Number(code), stopped: word === 'yes' });
       }
       const id = job === null || !/^\d{1,10}\n$/.test(job) ? null : Number(job);
       return { tasks, claim: { job: id }, started: new Set(ranksOf(names, 'started-')), exits, stop };
     },
-    async stop(run, { class: errorClass, reason, signal, graceMs }) {
+    async stop(run, { class: errorClass, reason, signal, graceMs }, code) {
       await make();
       if (await exists(over(run))) return true;
       const dir = of(run);
       await madeNew(dir);
-      await writeWhole(join(dir, 'stop.json'), JSON.stringify({ class: errorClass, reason }));
+      await writeWhole(join(dir, 'stop.json'), JSON.stringify({ class: errorClass, reason, code }));
       await writeWhole(join(dir, 'stop'), `${signal} ${Math.max(graceMs, 0) / 1000}\n`);
       // The stop lies there before the claim is tried: a script that claimed first reads it or is told of it.
       return madeNew(join(dir, 'claim'));
@@ -145,6 +155,23 @@ export function localRunDirectories(shared: string): RunDirectories {
       if (seen.some((other) => other > epoch)) return false;
       if (!seen.includes(epoch)) await madeNew(join(dir, String(epoch)));
       return true;
+    },
+    async tidy(keepMs) {
+      await make();
+      // The file system's own clock, by a file of now: it need not be this machine's.
+      const mark = join(shared, `now-${process.pid}`);
+      await writeFile(mark, '', { mode: 0o600 });
+      const nowMs = (await stat(mark)).mtimeMs;
+      await rm(mark);
+      for (const name of (await readdir(join(shared, 'over'))).filter(isRunId)) {
+        const seen = await stat(over(name)).catch(unlessMissing);
+        // Moved there is a change of the directory's entry, not of its content.
+        if (seen && nowMs - Math.max(seen.ctimeMs, seen.mtimeMs) > keepMs)
+          await rm(over(name), { recursive: true, force: true });
+      }
+      const epochs = (await readdir(join(shared, 'epoch'))).map(Number);
+      for (const epoch of epochs.filter((one) => one < Math.max(...epochs)))
+        await rm(join(shared, 'epoch', String(epoch)), { recursive: true, force: true });
     },
   };
 }

@@ -1,13 +1,24 @@
 import type { RunId } from '@muster/model';
 import { expect, test } from 'vitest';
 import type { SlurmJob } from './listing.ts';
-import { parseController, takenBy } from './sight.ts';
+import { overdueOf, parseController, takenBy } from './sight.ts';
 
 const run = 'run_000000000000000001_1' as RunId;
 const uses = [{ node: 'n1', cpus: 2, memoryMib: 100, gres: 'gpu:h100:3(IDX:0-2),shard:4' }];
 const job = (name: string, comment: string, more: Partial<SlurmJob> = {}): SlurmJob => {
   const states = { state: 'RUNNING', phase: 'holds', reason: 'None' } as const;
-  return { id: 1, name, comment, ...states, submittedS: 1, user: 'ann', uses, ...more };
+  return {
+    id: 1,
+    name,
+    comment,
+    ...states,
+    submittedS: 1,
+    endS: 0,
+    isPart: false,
+    user: 'ann',
+    uses,
+    ...more,
+  };
 };
 
 test('what others hold is taken, and neither ours nor what waits is', () => {
@@ -17,7 +28,24 @@ test('what others hold is taken, and neither ours nor what waits is', () => {
     job(run, run),
     job('x', '', { phase: 'waits' }),
   ];
-  expect(takenBy(jobs, new Set([run]))).toEqual(new Map([['n1', { cpus: 4, memoryMib: 200, devices: 6 }]]));
+  expect(takenBy(jobs, new Set([run]))).toEqual(
+    new Map([['n1', { cpus: 4, memoryMib: 200, devices: new Map([['h100', 6]]) }]]),
+  );
+});
+
+test('a job of ours that waits for too long is overdue, and none that somebody holds', () => {
+  const waits = (more: Partial<SlurmJob>): SlurmJob =>
+    job(run, run, { phase: 'waits', uses: [], submittedS: 100, ...more });
+  const overdue = (nowS: number, more: Partial<SlurmJob> = {}) => [
+    ...overdueOf([waits(more)], new Set([run]), nowS, 60),
+  ];
+  expect(overdue(160, { reason: 'Resources' })).toEqual([]);
+  expect(overdue(161, { reason: 'Resources' })).toEqual([[run, 'Resources']]);
+  expect(overdue(161, { reason: 'JobHeldUser' })).toEqual([]);
+  expect(overdue(161, { phase: 'holds' })).toEqual([]);
+  expect(overdue(161, { isPart: true })).toEqual([]);
+  expect(overdue(701, { isPart: true })).toEqual([[run, 'None']]);
+  expect(overdue(161, { comment: 'copied the name' })).toEqual([]);
 });
 
 const config = `Configuration data as of 2026-11-16T09:48:59
@@ -29,6 +57,8 @@ SlurmdTimeout           = 300 sec
 test('how long the controller is up is read from its own answer', () => {
   expect(parseController(config)).toEqual({
     boot: '2026-11-16T09:48:39',
+    bootS: Date.parse('2026-11-16T09:48:39Z') / 1000,
+    nowS: Date.parse('2026-11-16T09:48:59Z') / 1000,
     upMs: 20_000,
     slurmdTimeoutMs: 300_000,
   });

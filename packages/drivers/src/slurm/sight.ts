@@ -1,11 +1,12 @@
 // One look at a whole cluster: its nodes, what others hold of them, and what became of our runs. The files of a run are read
 // before Slurm is asked, and again when its job is over: a job listed as over has written all it will.
-import type { RunId } from '@muster/model';
+import { isRunId, type RunId } from '@muster/model';
+import type { ListedReport } from '../listing-driver.ts';
 import type { Commands } from './commands.ts';
-import { parseGres } from './gres.ts';
 import type { SlurmJob, SlurmNode } from './listing.ts';
-import { jobsOf, type PlacedReport, reportsOf } from './reports.ts';
+import { jobsOf, reportsOf } from './reports.ts';
 import type { RunDirectories } from './run-directory.ts';
+import { deviceGres } from './submission.ts';
 import { parseTopology, type Switches } from './topology.ts';
 
 export interface Sight {
@@ -15,22 +16,31 @@ export interface Sight {
   readonly boot: string;
   /** Every node has registered since, or is known to be down: what is not listed does not run. */
   readonly settled: boolean;
-  readonly reports: readonly PlacedReport[];
+  readonly reports: readonly ListedReport[];
   /** What jobs that are not ours hold, by node. */
   readonly taken: ReadonlyMap<string, Taken>;
+  /** Runs that Slurm keeps waiting for longer than it should, and why. */
+  readonly overdue: ReadonlyMap<RunId, string>;
 }
 
 export interface Taken {
   readonly cpus: number;
   readonly memoryMib: number;
-  readonly devices: number;
+  /** Devices by Slurm's type of them. */
+  readonly devices: ReadonlyMap<string, number>;
 }
+
+/** By so many times. */
+const partsWaitLonger = 10;
+/** Somebody wants it to wait. */
+const held = /^JobHeld/;
 
 export async function sightOf(
   commands: Commands,
   directories: RunDirectories,
   listJobs: () => Promise<SlurmJob[]>,
   listNodes: () => Promise<SlurmNode[]>,
+  waitMaxS: number,
 ): Promise<Sight> {
   const runs = await directories.open();
   const early = new Map(
@@ -43,29 +53,50 @@ export async function sightOf(
     commands('scontrol', ['show', 'config']).then(parseController),
   ]);
   const settled = controller.upMs >= controller.slurmdTimeoutMs;
-  const reports: PlacedReport[] = [];
+  const reports: ListedReport[] = [];
   for (const [run, seen] of early) {
     const over = jobsOf(run, jobs).some(({ phase }) => phase === 'over');
     const evidence = over ? await directories.evidence(run) : seen;
-    if (evidence) reports.push(...reportsOf(run, evidence, jobs, settled));
+    if (evidence) reports.push(...reportsOf(run, evidence, jobs, settled, controller));
   }
-  return { nodes, switches, boot: controller.boot, settled, reports, taken: takenBy(jobs, new Set(runs)) };
+  const own = new Set(runs);
+  // Of a run whose end is committed Slurm may still be giving things back; that is nobody else's use.
+  for (const { name, phase } of jobs)
+    if (phase === 'holds' && isRunId(name) && !own.has(name) && (await directories.isOver(name)))
+      own.add(name);
+  const { boot } = controller;
+  const overdue = overdueOf(jobs, own, controller.nowS, waitMaxS);
+  return { nodes, switches, boot, settled, reports, taken: takenBy(jobs, own), overdue };
+}
+
+export function overdueOf(
+  jobs: readonly SlurmJob[],
+  runs: ReadonlySet<RunId>,
+  nowS: number,
+  waitMaxS: number,
+): Map<RunId, string> {
+  const isOverdue = ({ submittedS, isPart }: SlurmJob): boolean =>
+    nowS - submittedS > waitMaxS * (isPart ? partsWaitLonger : 1);
+  const waiting = jobs.filter(
+    (job) => isOurs(job, runs) && job.phase === 'waits' && isOverdue(job) && !held.test(job.reason),
+  );
+  return new Map(waiting.map(({ name, reason }) => [name as RunId, reason]));
+}
+
+function isOurs({ name, comment }: SlurmJob, runs: ReadonlySet<RunId>): boolean {
+  return name === comment && runs.has(name as RunId);
 }
 
 /** Of jobs that are not ours. A job with one of our keys for a name, but not of ours, is counted too. */
 export function takenBy(jobs: readonly SlurmJob[], runs: ReadonlySet<RunId>): Map<string, Taken> {
   const taken = new Map<string, Taken>();
   for (const job of jobs) {
-    const ours = job.name === job.comment && runs.has(job.name as RunId);
-    if (ours || job.phase !== 'holds') continue;
+    if (isOurs(job, runs) || job.phase !== 'holds') continue;
     for (const { node, cpus, memoryMib, gres } of job.uses) {
-      const before = taken.get(node) ?? { cpus: 0, memoryMib: 0, devices: 0 };
-      const devices = parseGres(gres).reduce((sum, { name, count }) => sum + (name === 'gpu' ? count : 0), 0);
-      taken.set(node, {
-        cpus: before.cpus + cpus,
-        memoryMib: before.memoryMib + memoryMib,
-        devices: before.devices + devices,
-      });
+      const before = taken.get(node) ?? { cpus: 0, memoryMib: 0, devices: new Map<string, number>() };
+      const devices = new Map(before.devices);
+      for (const { type, count } of deviceGres(gres)) devices.set(type, (devices.get(type) ?? 0) + count);
+      taken.set(node, { cpus: before.cpus + cpus, memoryMib: before.memoryMib + memoryMib, devices });
     }
   }
   return taken;
@@ -73,6 +104,10 @@ export function takenBy(jobs: readonly SlurmJob[], runs: ReadonlySet<RunId>): Ma
 
 export interface Controller {
   readonly boot: string;
+  /** When it was started, by that clock. */
+  readonly bootS: number;
+  /** Its clock, in seconds since 1970, as the submit times of jobs are. */
+  readonly nowS: number;
   readonly upMs: number;
   /** A node that does not answer for so long is called down. */
   readonly slurmdTimeoutMs: number;
@@ -89,9 +124,12 @@ export function parseController(text: string): Controller {
   const now = field(new RegExp(`^Configuration data as of ${time}`, 'm'), 'time');
   const boot = field(new RegExp(`^BOOT_TIME *= ${time}`, 'm'), 'BOOT_TIME');
   const timeoutS = field(/^SlurmdTimeout *= (\d{1,7}) sec$/m, 'SlurmdTimeout');
+  const nowMs = Date.parse(`${now}Z`);
   return {
     boot,
-    upMs: Date.parse(`${now}Z`) - Date.parse(`${boot}Z`),
+    bootS: Date.parse(`${boot}Z`) / 1000,
+    nowS: nowMs / 1000,
+    upMs: nowMs - Date.parse(`${boot}Z`),
     slurmdTimeoutMs: Number(timeoutS) * 1000,
   };
 }

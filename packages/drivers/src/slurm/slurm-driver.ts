@@ -3,25 +3,37 @@
 // runs (batch-script.ts). What sbatch did not answer may be carried out later, so a run that somebody had in hand before is looked
 // for first, and what starts twice in spite of that ends at the claim.
 import { setTimeout as pause } from 'node:timers/promises';
-import { type NodeId, OperationalError, type RunId, type StopCommand, type TaskReport } from '@muster/model';
+import {
+  type NodeId,
+  neverStarted,
+  OperationalError,
+  type RunId,
+  type SlurmBilling,
+  type StopCommand,
+  type TaskReport,
+} from '@muster/model';
 import type { CommandAnswer, Driver, OutputAnswer, OutputRequest } from '../contract.ts';
+import { Gathering, type Part } from '../gathering.ts';
 import { batchScript } from './batch-script.ts';
 import { CommandError, type Commands } from './commands.ts';
-import { Gathering, type Part } from './gathering.ts';
 import { parseJobs, parseNodes, type SlurmJob, type SlurmNode } from './listing.ts';
 import { jobsOf, reportsOf } from './reports.ts';
 import type { RunDirectories } from './run-directory.ts';
 import { type Sight, sightOf } from './sight.ts';
-import { type Billing, type RunPart, submissionOf } from './submission.ts';
+import { type RunPart, slurmCapabilities, submissionOf } from './submission.ts';
 
 export interface SlurmDeps {
   readonly commands: Commands;
   readonly directories: RunDirectories;
   /** Slurm's name of a node; null when it is none of this cluster. */
   readonly nodeName: (node: NodeId) => string | null;
-  readonly billing: (project: string) => Billing;
+  readonly billing: (project: string) => SlurmBilling;
+  /** Where jobs keep their checkpoints, each in a directory of its own. */
+  readonly checkpointDirectory?: string | undefined;
   /** How long the commands of a run on several nodes may come one after another. */
   readonly gatherMs?: number;
+  /** A plan names nodes with room, so Slurm starts such a job at once; or they are not what we took them for, and it is given back. */
+  readonly waitMaxS?: number;
 }
 
 export interface SlurmDriver extends Driver {
@@ -66,7 +78,7 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
       if (!first || placed.length !== parts.length)
         return { outcome: 'refused', detail: 'Slurm has no such node' };
       const { run, project } = first.command;
-      const submission = submissionOf(placed, billing(project));
+      const submission = submissionOf(placed, billing(project), deps.checkpointDirectory ?? null);
       if (!submission.ok) return { outcome: 'refused', detail: submission.detail };
       const fresh = await directories.prepare(run, submission.files);
       if (!fresh && (await held(run)).length > 0) return { outcome: 'accepted' };
@@ -91,9 +103,9 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
     return evidence ? reportsOf(run, evidence, await jobs(), false) : [];
   }
 
-  async function stop(command: StopCommand): Promise<CommandAnswer> {
+  async function stop(command: StopCommand, code?: string): Promise<CommandAnswer> {
     const { run } = command;
-    const claimed = await directories.stop(run, command);
+    const claimed = await directories.stop(run, command, code);
     const live = jobsOf(run, await jobs()).filter(({ phase }) => phase !== 'over');
     for (const { id, phase } of live) {
       // The name again: the id may be another's by now.
@@ -101,6 +113,13 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
       else if (!claimed) await cancel(['--batch', '--signal=USR1', `--name=${run}`, String(id)]);
     }
     return { outcome: 'accepted' };
+  }
+
+  /** It claims the key, so that the job begins nothing if it starts all the same; its end is told by the next look. */
+  async function giveUp(run: RunId, reason: string): Promise<void> {
+    const message = `Slurm kept it waiting (${reason}), though its nodes had room by what we knew`;
+    const how = { class: 'infrastructure', signal: 'TERM', graceMs: 1000 } as const;
+    await stop({ run, reason: message, ...how }, neverStarted);
   }
 
   async function cancel(args: readonly string[]): Promise<void> {
@@ -126,7 +145,7 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
   }
 
   return {
-    capabilities: { has: ['signals'], assigns: 'count' },
+    capabilities: { has: slurmCapabilities, assigns: 'count' },
     submit: (target, command) =>
       answered(async () => {
         if (!(await directories.admit(target.epoch))) return { outcome: 'stale-epoch' };
@@ -151,7 +170,11 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
         const message = `the shared directory of ${request.node} does not answer`;
         throw new OperationalError('node-unreachable', message, { cause: error });
       }),
-    look: () => sightOf(commands, directories, jobs, nodes),
+    async look() {
+      const sight = await sightOf(commands, directories, jobs, nodes, deps.waitMaxS ?? 60);
+      for (const [run, reason] of sight.overdue) await giveUp(run, reason);
+      return sight;
+    },
     forget: (run) => directories.forget(run),
   };
 }

@@ -11,7 +11,7 @@ function task(rank: number, more: Partial<TaskStart> = {}): TaskStart {
 
 function part(node: string, tasks: readonly TaskStart[], more: Partial<StartCommand> = {}): RunPart {
   const who = { run, job: 'job', project: 'team', user: 'ann', nodes: 2 };
-  const limits = { timeLimitMs: 90_000, stopAfterMs: null, outputLimitMib: 1 };
+  const limits = { timeLimitMs: 90_000, stopAfterMs: null, outputLimitMib: 1, image: null };
   const stop = { signal: 'TERM', graceMs: 500 } as const;
   return { node, gres: 'gpu:a100:1,gpu:h100:4', command: { ...who, ...limits, stop, tasks, ...more } };
 }
@@ -26,9 +26,9 @@ test('a gang on two nodes is one job with a step a task', () => {
       `--comment=${run}`,
       '--nodes=2',
       '--nodelist=n1,n2',
-      '--ntasks=4',
-      '--ntasks-per-node=2',
-      '--cpus-per-task=2',
+      '--ntasks=2',
+      '--ntasks-per-node=1',
+      '--cpus-per-task=4',
       '--mem=1024M',
       '--gres=gpu:a100:2,gpu:h100:2',
       '--time=2',
@@ -38,20 +38,20 @@ test('a gang on two nodes is one job with a step a task', () => {
     ]),
   );
   expect(made.files.steps.split('\n')).toEqual([
-    '0 n1 2 512M gpu:a100:1,gpu:h100:1',
-    '1 n1 2 512M gpu:a100:1,gpu:h100:1',
-    '2 n2 2 512M gpu:a100:1,gpu:h100:1',
-    '3 n2 2 512M gpu:a100:1,gpu:h100:1',
+    '0 n1 2 512M gpu:a100:1,gpu:h100:1 -',
+    '1 n1 2 512M gpu:a100:1,gpu:h100:1 -',
+    '2 n2 2 512M gpu:a100:1,gpu:h100:1 -',
+    '3 n2 2 512M gpu:a100:1,gpu:h100:1 -',
     '',
   ]);
-  expect(made.files.words.get(3)).toEqual(['/data', 'RANK=3', 'train', '$(x)']);
+  expect(made.files.words.get(3)).toEqual(['/data', '', 'RANK=3', 'train', '$(x)']);
 });
 
 test('no limit, no devices and no account are no options', () => {
   const made = submissionOf([part('n1', [task(0, { devices: [] })], { timeLimitMs: null })], {});
   if (!made.ok) throw new Error(made.detail);
   expect(made.options.filter((option) => /^--(time|gres|account|qos|partition)/.test(option))).toEqual([]);
-  expect(made.files.steps).toBe('0 n1 2 512M none\n');
+  expect(made.files.steps).toBe('0 n1 2 512M none -\n');
 });
 
 test('nothing of what a user wrote is an option', () => {
@@ -61,9 +61,41 @@ test('nothing of what a user wrote is an option', () => {
   expect(made.options.join(' ')).not.toMatch(/uid|wrap|hold|root/);
 });
 
-test('what one Slurm job cannot say is refused', () => {
-  const uneven = [part('n1', [task(0), task(1)]), part('n2', [task(2)])];
-  const unlike = [part('n1', [task(0)]), part('n2', [task(1, { cpuMilli: 9000 })])];
-  for (const parts of [uneven, unlike, [part('n1', [])], [part('n1', [task(0, { command: ['A=b'] })])]])
+test('where the run does not hold the same of every node it is one job of several components, each with the key', () => {
+  const parts = [
+    part('n1', [task(0), task(1, { devices: [2], cpuMilli: 9000 })]),
+    part('n2', [task(2)]),
+    part('n3', [task(3)]),
+  ];
+  const made = submissionOf(parts, { qos: 'high' });
+  if (!made.ok) throw new Error(made.detail);
+  const components = made.options.join(' ').split(' : ');
+  const facts = /--job-name=(\S+) .*--nodelist=(\S+) .*--cpus-per-task=(\S+) .*--gres=(\S+) .*--qos=high/;
+  expect(components.map((text) => facts.exec(text)?.slice(1))).toEqual([
+    [run, 'n1', '11', 'gpu:a100:1,gpu:h100:2'],
+    [run, 'n2,n3', '2', 'gpu:a100:1,gpu:h100:1'],
+  ]);
+  expect(made.files.steps.split('\n')).toEqual([
+    '0 n1 2 512M gpu:a100:1,gpu:h100:1 0',
+    '1 n1 9 512M gpu:h100:1 0',
+    '2 n2 2 512M gpu:a100:1,gpu:h100:1 1',
+    '3 n3 2 512M gpu:a100:1,gpu:h100:1 1',
+    '',
+  ]);
+});
+
+test('a job has a directory of its own for checkpoints, where the cluster has one for all', () => {
+  const made = submissionOf([part('n1', [task(0)])], {}, '/checkpoints');
+  if (!made.ok) throw new Error(made.detail);
+  expect(made.files.words.get(0)?.slice(0, 4)).toEqual([
+    '/data',
+    '/checkpoints/job_000000000000000001',
+    'RANK=0',
+    'MUSTER_CHECKPOINT_DIR=/checkpoints/job_000000000000000001',
+  ]);
+});
+
+test('what cannot be started is refused', () => {
+  for (const parts of [[part('n1', [])], [part('n1', [task(0, { command: ['A=b'] })])]])
     expect(submissionOf(parts, {})).toMatchObject({ ok: false });
 });

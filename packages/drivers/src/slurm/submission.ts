@@ -1,6 +1,13 @@
 // From the commands of a run, one for each of its nodes, to one Slurm job: the options of sbatch and the files of its directory.
-// The nodes of the job are alike (so many tasks of one size each), because that is what one Slurm job can say.
-import type { StartCommand, TaskStart } from '@muster/model';
+// Where the run holds the same of every node that is a plain job; else a heterogeneous one with a component for alike nodes, which
+// Slurm starts together or not at all. The key is on every component.
+import {
+  type Capability,
+  parseRunId,
+  type SlurmBilling,
+  type StartCommand,
+  type TaskStart,
+} from '@muster/model';
 import { type Gres, parseGres } from './gres.ts';
 import type { RunFiles } from './run-directory.ts';
 
@@ -12,79 +19,132 @@ export interface RunPart {
   readonly command: StartCommand;
 }
 
-/** Who pays in Slurm. */
-export interface Billing {
-  readonly partition?: string;
-  readonly account?: string;
-  readonly qos?: string;
-}
-
 export type Submission =
   | { readonly ok: true; readonly options: readonly string[]; readonly files: RunFiles }
   | { readonly ok: false; readonly detail: string };
 
 const minuteMs = 60_000;
 
-export function submissionOf(parts: readonly RunPart[], billing: Billing): Submission {
+export const slurmCapabilities = [
+  'signals',
+  'unlike-groups',
+  'uneven-nodes',
+] as const satisfies readonly Capability[];
+
+/** What a component of a Slurm job holds of each of its nodes. Which task gets what of it is said by the steps. */
+interface Component {
+  readonly cpus: number;
+  readonly memoryMib: number;
+  readonly gres: string;
+  readonly nodes: string[];
+}
+
+export function submissionOf(
+  parts: readonly RunPart[],
+  billing: SlurmBilling,
+  checkpoints: string | null = null,
+): Submission {
   const [first] = parts;
-  const task = first?.command.tasks[0];
-  if (!first || !task) return refused('the run has no tasks');
-  const { run, timeLimitMs } = first.command;
-  const sizes = new Set(parts.flatMap(({ gres, command }) => command.tasks.map((one) => sizeOf(one, gres))));
-  const counts = new Set(parts.map(({ command }) => command.tasks.length));
-  if (sizes.size !== 1 || counts.size !== 1)
-    return refused('one Slurm job has the same number of equal tasks on each of its nodes');
-  const odd = parts.flatMap(({ command }) => command.tasks).find(({ command }) => command[0]?.includes('='));
+  const tasks = parts.flatMap(({ command }) => command.tasks);
+  if (!first || tasks.length === 0) return refused('the run has no tasks');
+  const odd = tasks.find(({ command }) => command[0]?.includes('='));
   if (odd) return refused(`the command ${JSON.stringify(odd.command[0])} would be taken for a variable`);
-  const perNode = first.command.tasks.length;
-  const gres = gresOf(task, first.gres);
-  const cpus = Math.max(1, Math.ceil(task.cpuMilli / 1000));
-  const memoryMib = Math.max(1, task.memoryMib);
-  const options = [
-    '--parsable',
+  const components = componentsOf(parts);
+  const options = components.flatMap((component, i) => [
+    ...(i === 0 ? ['--parsable'] : [':']),
+    ...componentOptions(component, first.command, billing),
+  ]);
+  const groupOf = (node: string): string =>
+    components.length === 1 ? '-' : String(components.findIndex(({ nodes }) => nodes.includes(node)));
+  const steps = parts.flatMap((part) => stepsOf(part, groupOf(part.node)));
+  const own =
+    checkpoints === null ? null : `${checkpoints}/${parseRunId(first.command.run)?.job ?? first.command.run}`;
+  const files: RunFiles = {
+    tasks: parts.flatMap(({ node, command }) => command.tasks.map(({ rank }) => ({ rank, node }))),
+    steps: steps.join(''),
+    words: new Map(tasks.map((task) => [task.rank, wordsOf(task, own)])),
+  };
+  return { ok: true, options, files };
+}
+
+/** Nodes of which the run holds the same are one component. */
+function componentsOf(parts: readonly RunPart[]): Component[] {
+  const components = new Map<string, Component>();
+  for (const { node, gres, command } of parts) {
+    const cpus = sum(command.tasks.map(cpusOf));
+    const memoryMib = sum(command.tasks.map(memoryOf));
+    const devices = command.tasks.flatMap((task) => task.devices);
+    const held = { cpus, memoryMib, gres: gresText(gresOf(devices, gres)) };
+    const key = JSON.stringify(held);
+    const known = components.get(key);
+    if (known) known.nodes.push(node);
+    else components.set(key, { ...held, nodes: [node] });
+  }
+  return [...components.values()];
+}
+
+function componentOptions(
+  { cpus, memoryMib, gres, nodes }: Component,
+  { run, timeLimitMs }: StartCommand,
+  billing: SlurmBilling,
+): string[] {
+  return [
     `--job-name=${run}`,
     `--comment=${run}`,
-    `--nodes=${parts.length}`,
-    `--nodelist=${parts.map(({ node }) => node).join(',')}`,
-    `--ntasks=${parts.length * perNode}`,
-    `--ntasks-per-node=${perNode}`,
+    `--nodes=${nodes.length}`,
+    `--nodelist=${nodes.join(',')}`,
+    `--ntasks=${nodes.length}`,
+    '--ntasks-per-node=1',
     `--cpus-per-task=${cpus}`,
-    `--mem=${memoryMib * perNode}M`,
+    `--mem=${memoryMib}M`,
     // Another attempt is ours to decide.
     '--no-requeue',
     '--export=ALL',
     '--chdir=/',
     '--output=/dev/null',
     '--input=/dev/null',
-    ...(gres.length > 0 ? [`--gres=${gresText(gres, perNode)}`] : []),
+    ...(gres === '' ? [] : [`--gres=${gres}`]),
     ...(timeLimitMs === null ? [] : [`--time=${Math.ceil(timeLimitMs / minuteMs)}`]),
     ...(billing.partition ? [`--partition=${billing.partition}`] : []),
     ...(billing.account ? [`--account=${billing.account}`] : []),
     ...(billing.qos ? [`--qos=${billing.qos}`] : []),
   ];
-  const placed = parts.flatMap(({ node, command }) => command.tasks.map((one) => ({ node, task: one })));
-  const stepGres = gres.length > 0 ? gresText(gres, 1) : 'none';
-  const steps = placed.map(
-    ({ node, task: { rank } }) => `${rank} ${node} ${cpus} ${memoryMib}M ${stepGres}\n`,
-  );
-  const files: RunFiles = {
-    tasks: placed.map(({ node, task: { rank } }) => ({ rank, node })),
-    steps: steps.join(''),
-    words: new Map(placed.map(({ task: one }) => [one.rank, wordsOf(one)])),
-  };
-  return { ok: true, options, files };
 }
 
-function wordsOf({ workdir, env, command }: TaskStart): string[] {
-  return [workdir ?? '', ...Object.entries(env).map(([name, value]) => `${name}=${value}`), ...command];
+/** `group` is the component as srun counts them; "-" where there is only one. */
+function stepsOf({ node, gres, command }: RunPart, group: string): string[] {
+  return command.tasks.map((task) => {
+    const own = gresText(gresOf(task.devices, gres));
+    return `${task.rank} ${node} ${cpusOf(task)} ${memoryOf(task)}M ${own || 'none'} ${group}\n`;
+  });
 }
 
-function sizeOf(task: TaskStart, gres: string): string {
-  return `${task.cpuMilli} ${task.memoryMib} ${gresText(gresOf(task, gres), 1)}`;
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}
+
+/** Slurm gives cores whole. */
+function cpusOf({ cpuMilli }: TaskStart): number {
+  return Math.max(1, Math.ceil(cpuMilli / 1000));
+}
+
+function memoryOf({ memoryMib }: TaskStart): number {
+  return Math.max(1, memoryMib);
+}
+
+/** A working directory, a directory to make, then variables, then the command. */
+function wordsOf({ workdir, env, command }: TaskStart, checkpoints: string | null): string[] {
+  const variables = checkpoints === null ? env : { ...env, MUSTER_CHECKPOINT_DIR: checkpoints };
+  return [
+    workdir ?? '',
+    checkpoints ?? '',
+    ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),
+    ...command,
+  ];
 }
 
 /** The plan names devices by index; Slurm is told how many of which type, and chooses. */
-function gresOf({ devices }: TaskStart, gres: string): Gres[] {
+function gresOf(devices: readonly number[], gres: string): Gres[] {
   const types = deviceGres(gres).flatMap((one) => Array<Gres>(one.count).fill(one));
   const counts = new Map<Gres, number>();
   for (const index of devices) {
@@ -100,9 +160,9 @@ export function deviceGres(gres: string): Gres[] {
   return parseGres(gres).filter(({ name }) => name === 'gpu');
 }
 
-function gresText(gres: readonly Gres[], times: number): string {
+function gresText(gres: readonly Gres[]): string {
   return gres
-    .map(({ name, type, count }) => (type ? `${name}:${type}:${count * times}` : `${name}:${count * times}`))
+    .map(({ name, type, count }) => (type ? `${name}:${type}:${count}` : `${name}:${count}`))
     .join(',');
 }
 

@@ -68,7 +68,7 @@ test('a node of Slurm is a node like any other, its words as labels', () => {
   const ports = { first: 20_000, count: 100 };
   const made = inventoryOf(node, parseTopology(tree).get('n3') ?? new Map(), {
     ports,
-    deviceMemoryMib: () => 81_559,
+    device: (type) => ({ model: type.toUpperCase(), memoryMib: 81_559 }),
   });
   expect(made).toEqual({
     cpuMilli: 8000,
@@ -76,7 +76,7 @@ test('a node of Slurm is a node like any other, its words as labels', () => {
     devices: [0, 1].map((index) => ({
       index,
       kind: 'gpu',
-      model: 'h100',
+      model: 'H100',
       memoryMib: 81_559,
       uuid: `n3/${index}`,
     })),
@@ -87,8 +87,12 @@ test('a node of Slurm is a node like any other, its words as labels', () => {
       'switch-0': 'leaf2',
       'switch-1': 'spine',
     },
-    capabilities: ['signals'],
+    capabilities: ['signals', 'unlike-groups', 'uneven-nodes'],
     address: '10.0.0.3',
     ports,
   });
+  const others = { cpus: 6, memoryMib: 5000, devices: new Map([['h100', 1]]) };
+  const settings = { ports, device: (type: string) => ({ model: type, memoryMib: 0 }) };
+  const left = inventoryOf(node, new Map(), settings, others);
+  expect([left.cpuMilli, left.memoryMib, left.devices.length]).toEqual([2000, 0, 1]);
 });

@@ -11,6 +11,7 @@ import {
   submittedJob,
   type Tier,
 } from '@muster/model';
+import { withRun } from './reference-claims.ts';
 import {
   type Box,
   boxesOf,
@@ -22,6 +23,7 @@ import {
   type JobRow,
   placeGang,
   placeJob,
+  type Unit,
 } from './reference-place.ts';
 import { rightTo } from './reference-rights.ts';
 import { ReferenceTenancy } from './reference-tenancy.ts';
@@ -66,6 +68,47 @@ export function preemptFor(
   return null;
 }
 
+/** Whether runs would move out of the way of such a job, apart from what happened to this one. */
+export function mayMove(rows: EngineRows, row: JobRow, nowMs: number): boolean {
+  const fresh = { ...row, state: { ...row.state, failedMs: null, preempted: [], avoid: [] } } as JobRow;
+  return moveFor(rows, fresh, nowMs, new Set()) !== null;
+}
+
+/** Runs that move out of the job's way, all of which have a place elsewhere; null where there are none, or a ceiling is in the way. */
+export function moveFor(
+  rows: EngineRows,
+  row: JobRow,
+  nowMs: number,
+  fresh: ReadonlySet<RunId>,
+): Claim | null {
+  const { use, stop } = rows.policy.runTimes;
+  if (use === 'asked' || stop === 'nobody' || isCooling(rows, row, nowMs)) return null;
+  if (new ReferenceTenancy(rows, nowMs).isOver(row, leastUses(row.demand))) return null;
+  const movable = movableFor(rows, row);
+  const searches = choices(row.demand.groups).map(
+    (choice) => new Search(rows, row, choice, nowMs, fresh, movable),
+  );
+  if (searches.some((search) => search.waitsForEnds())) return null;
+  const [claim] = searches.flatMap((search) => search.find() ?? []);
+  return claim && claim.victims.length > 0 ? claim : null;
+}
+
+/** Runs of one task of the same tier rank that have saved their work, are smaller, and would have a place as things stand. */
+function movableFor(rows: EngineRows, row: JobRow): ReadonlySet<RunId> {
+  const { policy } = rows;
+  const boxes = boxesOf(rows);
+  const rank = (name: string): number | null => policy.tiers.find((tier) => tier.name === name)?.rank ?? null;
+  const largest = Math.max(0, ...row.demand.groups.flatMap((g) => g.accelerators.map(({ milli }) => milli)));
+  const movable = rows.runs.filter(({ job, tasks, checkpointMs }) => {
+    const own = rows.jobs.find((each) => each.job === job)!;
+    const [task] = tasks;
+    const small = tasks.length === 1 && task!.devices.length * task!.deviceMilli < largest;
+    if (checkpointMs === null || !small || rank(own.tier) !== rank(row.tier)) return false;
+    return placeJob(boxes, { ...own, state: { ...own.state, avoid: [] } } as JobRow, policy) !== null;
+  });
+  return new Set(movable.map(({ run }) => run));
+}
+
 /** Whether what is claimed would be above a ceiling, with the victims gone. */
 export function isClaimOver(rows: EngineRows, row: JobRow, { victims, uses }: Claim, nowMs: number): boolean {
   const runs = rows.runs.filter(({ run }) => !victims.some((victim) => victim.run === run));
@@ -79,11 +122,23 @@ class Search {
   readonly #choice: Choice;
   readonly #nowMs: number;
   readonly #fresh: ReadonlySet<RunId>;
+  readonly #movable: ReadonlySet<RunId> | null;
   #out: LiveRun[] = [];
+  /** By what right each was taken, as things stood then. */
+  readonly #takenBy = new Map<RunId, Right>();
   /** Where victims are looked for; null for everywhere. */
   #domain: Required | null = null;
 
-  constructor(rows: EngineRows, row: JobRow, choice: Choice, nowMs: number, fresh: ReadonlySet<RunId>) {
+  /** `movable`: these are not stopped but moved. */
+  constructor(
+    rows: EngineRows,
+    row: JobRow,
+    choice: Choice,
+    nowMs: number,
+    fresh: ReadonlySet<RunId>,
+    movable: ReadonlySet<RunId> | null = null,
+  ) {
+    this.#movable = movable;
     this.#fresh = fresh;
     this.#rows = rows;
     this.#row = row;
@@ -126,7 +181,7 @@ class Search {
     for (let short = this.#short(); short !== null; short = this.#short()) {
       const offer = this.#bestOffer(short);
       if (!offer) return null;
-      this.#out = [...this.#out, ...offer.victims];
+      for (const run of offer.victims) this.#takeOut(run);
     }
     for (const run of this.#out.toSorted((a, b) => this.#compareSparing(a, b))) {
       const all = this.#out;
@@ -134,12 +189,31 @@ class Search {
       if (this.#isOver() || this.#short() !== null) this.#out = all;
     }
     const placed = placeJob(this.#boxes(), this.#row, this.#rows.policy);
-    if (!placed) return null;
+    if (!placed || (this.#movable && !this.#fitElsewhere(placed.unit))) return null;
     const { exclusive, tasks, port, uses } = placed.unit;
     const victims = this.#out
       .toSorted((a, b) => (a.run < b.run ? -1 : 1))
-      .map((run) => ({ job: run.job, run: run.run, right: this.#right(run, run)! }));
+      .map((run) => ({ job: run.job, run: run.run, right: this.#takenBy.get(run.run)! }));
     return { exclusive, tasks, port, uses, victims };
+  }
+
+  #takeOut(run: LiveRun): void {
+    this.#takenBy.set(run.run, this.#right(run)!);
+    this.#out = [...this.#out, run];
+  }
+
+  /** Whether every victim has a place beside the job; the largest chooses first. */
+  #fitElsewhere(unit: Unit): boolean {
+    const milli = ({ tasks }: LiveRun): number => tasks[0]!.devices.length * tasks[0]!.deviceMilli;
+    const left = this.#rows.runs.filter((run) => !this.#out.includes(run));
+    let world = withRun({ ...this.#rows, runs: left }, unit, this.#nowMs);
+    return this.#out
+      .toSorted((a, b) => milli(b) - milli(a) || (a.run < b.run ? -1 : 1))
+      .every((run) => {
+        const own = placeJob(boxesOf(world), this.#jobOf(run), this.#rows.policy);
+        if (own) world = withRun(world, own.unit, this.#nowMs);
+        return own !== null;
+      });
   }
 
   /** With the victims gone. */
@@ -167,7 +241,7 @@ class Search {
         .filter((run) => over.some(({ key }) => run.uses[key] !== undefined))
         .sort((a, b) => this.#compareVictims(a, b));
       if (!next) return false;
-      this.#out = [...this.#out, next];
+      this.#takeOut(next);
     }
     return true;
   }
@@ -267,7 +341,7 @@ class Search {
     const victims: LiveRun[] = [];
     for (const run of next) {
       // Rights are judged again as victims are added.
-      if (this.#right(run, null, victims) === null) continue;
+      if (this.#right(run, victims) === null) continue;
       victims.push(run);
       // Only what they hold of this node counts.
       const after = this.#boxes(victims).find(({ facts }) => facts === box.facts)!;
@@ -282,12 +356,15 @@ class Search {
   }
 
   #mayStop(run: LiveRun): boolean {
-    if (run.stopping || this.#right(run) === null) return false;
+    const right = this.#right(run);
+    if (run.stopping || right === null) return false;
     if (this.#row.state.preempted.some(({ by }) => submittedJob(by) === submittedJob(run.job))) return false;
     if (!this.#answers(run) || this.#isNear(run) || this.#fresh.has(run.run)) return false;
     const tier = this.#tierOf(run);
     const minRunMs = tier?.minRunMs ?? 0;
     if (minRunMs > 0 && (run.startedMs === null || this.#nowMs < run.startedMs + minRunMs)) return false;
+    // Whoever has saved its work since it started loses little, however often that happens.
+    if (right === 'shorter' || right === 'move') return true;
     const { preempted } = this.#jobOf(run).state;
     const { windowMs } = this.#rows.policy.preemption;
     const recent = preempted.filter(({ atMs }) => atMs + windowMs > this.#nowMs).length;
@@ -308,9 +385,10 @@ class Search {
     return endMs - nearEndMs <= this.#nowMs && this.#nowMs < endMs + nearEndMs;
   }
 
-  /** With everything gone that is being stopped, was taken out or would be; `kept` is there all the same. */
-  #right(run: LiveRun, kept: LiveRun | null = null, more: readonly LiveRun[] = []): Right | null {
-    const gone = [...this.#out, ...more].filter((other) => other !== kept);
+  /** With everything gone that is being stopped, was taken out or would be. */
+  #right(run: LiveRun, more: readonly LiveRun[] = []): Right | null {
+    if (this.#movable) return this.#movable.has(run.run) ? 'move' : null;
+    const gone = [...this.#out, ...more];
     const runs = this.#rows.runs.filter((other) => !other.stopping && !gone.includes(other));
     return rightTo({ ...this.#rows, runs }, this.#row, this.#jobOf(run), run, this.#nowMs);
   }

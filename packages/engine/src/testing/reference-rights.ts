@@ -40,20 +40,20 @@ export function rightTo(
   const equal = (tier?.rank ?? null) === (other?.rank ?? null);
   if (same && quota?.preemptWithin === 'lower-priority' && equal && victim.priority < row.priority)
     return 'priority';
-  const longer = equal && !isProtected && mayStopLonger(rows, row) && isLonger(row, victim, run, nowMs);
+  const longer = equal && !isProtected && mayStopLonger(rows) && isLonger(rows, row, victim, run, nowMs);
   return longer ? 'shorter' : null;
 }
 
-/** Whether the policy lets the job stop runs that are expected to be longer, by what was said of it. */
-export function mayStopLonger({ policy }: EngineRows, { estimate }: JobRow): boolean {
-  return policy.runTimes.use === 'learned' && policy.runTimes.stop === 'longer' && estimate !== undefined;
+/** Whether the policy lets jobs stop runs that are expected to be longer. */
+export function mayStopLonger({ policy }: EngineRows): boolean {
+  return policy.runTimes.use === 'learned' && policy.runTimes.stop === 'longer';
 }
 
 /** The run has saved its work, and is expected to be at least twice as long as the job. */
-function isLonger(row: JobRow, victim: JobRow, run: LiveRun, nowMs: number): boolean {
-  if (!victim.estimate || run.startedMs === null || run.checkpointMs === null) return false;
+function isLonger(rows: EngineRows, row: JobRow, victim: JobRow, run: LiveRun, nowMs: number): boolean {
+  if (run.startedMs === null || run.checkpointMs === null) return false;
   const doneMs = victim.state.savedMs + nowMs - run.startedMs;
-  return referenceLength(victim, doneMs) >= 2 * referenceLength(row, row.state.savedMs);
+  return referenceLength(rows, victim, doneMs) >= 2 * referenceLength(rows, row, row.state.savedMs);
 }
 
 /** The children of the lowest common project towards each; null for that project's own jobs. */

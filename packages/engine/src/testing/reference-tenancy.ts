@@ -126,9 +126,9 @@ export class ReferenceTenancy {
   /** Ten times what is expected of it, and twice that and so on once it has done so much; at most two days where nobody is stopped. */
   #behind(row: JobRow): number {
     const { use, stop } = this.#policy.runTimes;
-    if (use === 'asked' || !row.estimate) return 0;
+    if (use === 'asked' || (stop === 'nobody' && !row.estimate)) return 0;
     const most = stop === 'longer' ? Number.MAX_SAFE_INTEGER : 2 * 86_400_000;
-    return Math.min(most, 10 * referenceLength(row, row.state.savedMs));
+    return Math.min(most, 10 * referenceLength(this.#rows, row, row.state.savedMs));
   }
 
   #latestStart(row: JobRow): number {
@@ -225,9 +225,11 @@ export class ReferenceTenancy {
   }
 }
 
-/** How long a job is expected to be that has done so much: what was said, or twice as long, four times, ... */
-export function referenceLength({ estimate }: JobRow, doneMs: number): number {
-  const lengths = Array.from({ length: 50 }, (_, i) => Math.max(1, estimate!.expectedMs) * 2 ** i);
+/** How long a job is expected to be that has done so much: what was said or it may be, or twice as long, four times, ... */
+export function referenceLength({ policy }: EngineRows, row: JobRow, doneMs: number): number {
+  const { estimate, durationMs, tier } = row;
+  const atMost = durationMs ?? policy.tiers.find(({ name }) => name === tier)?.durationMs ?? 86_400_000;
+  const lengths = Array.from({ length: 50 }, (_, i) => Math.max(1, estimate?.expectedMs ?? atMost) * 2 ** i);
   return lengths.find((ms) => ms > doneMs)!;
 }
 

@@ -15,7 +15,7 @@ import { isFull, withMembers } from './reference-arrays.ts';
 import { ReferenceFuture } from './reference-backfill.ts';
 import { baseOf, isStuck, settle, withClaim, withRun } from './reference-claims.ts';
 import { boxesOf, type JobRow, placeJob, type Unit } from './reference-place.ts';
-import { hasVictims, isClaimOver, isCooling, preemptFor } from './reference-preempt.ts';
+import { hasVictims, isClaimOver, isCooling, mayMove, moveFor, preemptFor } from './reference-preempt.ts';
 import { mayStopLonger } from './reference-rights.ts';
 import { ReferenceTenancy } from './reference-tenancy.ts';
 
@@ -55,6 +55,8 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
   const failedShapes = new Set<string>();
   /** Lanes that may look for victims: they did not fit or were over a ceiling as the walk began, and there were victims then. */
   const wanting = new Set<string>();
+  /** Tier ranks and shapes for which runs would have moved as the walk began. */
+  const moving = new Set<string>();
   /** By shape: jobs that run this long or longer find only room that is kept. */
   const keptFromMs = new Map<string, number>();
   let line = waiting();
@@ -90,11 +92,23 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
       const isOver = tenancy.isOver(row, leastUses(row.demand));
       if (!fits) failedShapes.add(shapeOf(row));
       const isServed = fits && !isOver;
-      if (!isServed && laneHasVictims(lane)) wanting.add(laneOf(row));
+      const moves = !isServed && !isOver && laneMoves(lane);
+      if (!isServed && (moves || laneHasVictims(lane))) wanting.add(laneOf(row));
       const mayWait = (each: JobRow): boolean => future.active && !isOver && future.fitsIdle(each);
       inLine.push(...lane.filter((each) => isServed || wanting.has(laneOf(row)) || mayWait(each)));
     }
     return inLine;
+  }
+
+  /** Whether runs would move out of the way of one of the lane; they do for all of its kind. */
+  function laneMoves(lane: readonly JobRow[]): boolean {
+    const kinds = Map.groupBy(lane, kindOf);
+    for (const [kind, [row]] of kinds) if (!moving.has(kind) && mayMove(rows, row!, nowMs)) moving.add(kind);
+    return [...kinds.keys()].some((kind) => moving.has(kind));
+  }
+
+  function kindOf(row: JobRow): string {
+    return `${rows.policy.tiers.find(({ name }) => name === row.tier)?.rank} ${shapeOf(row)}`;
   }
 
   /** Jobs of one entry that avoid the same nodes and have done as much of their work have the same victims. */
@@ -127,7 +141,7 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
     const planned = future.open && future.plan(row);
     if (aside || (planned && future.open)) return alone;
     // The next of its lane may be expected to be shorter.
-    return wanting.has(laneOf(row)) && mayStopLonger(rows, row) ? itsEntry : itsLane;
+    return wanting.has(laneOf(row)) && mayStopLonger(rows) ? itsEntry : itsLane;
   }
 
   function tryJob(row: JobRow): 'placed' | 'over' | 'kept' | 'no-room' {
@@ -149,7 +163,8 @@ function walk(rows: EngineRows, nowMs: number, stop: (future: ReferenceFuture) =
   }
 
   function tryPreempting(row: JobRow): boolean {
-    const claim = preemptFor(world, row, nowMs, fresh);
+    const moved = moving.has(kindOf(row)) ? moveFor(world, row, nowMs, fresh) : null;
+    const claim = moved ?? preemptFor(world, row, nowMs, fresh);
     if (!claim || claim.victims.length === 0 || isClaimOver(world, row, claim, nowMs)) return false;
     preempts.push({ kind: 'preempt', ...baseOf(row), claim });
     world = withClaim(world, row, claim);

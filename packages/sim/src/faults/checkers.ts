@@ -141,6 +141,7 @@ export class Checkers {
       expire: (epoch, items) => decided('expiry', epoch, store.expire(epoch, items)),
       silenceOverdue: (epoch) => decided('silence', epoch, store.silenceOverdue(epoch)),
       freeze: (epoch, freeze) => decided('freeze', epoch, store.freeze(epoch, freeze)),
+      silenceOver: (epoch, cluster) => decided('thaw', epoch, store.silenceOver(epoch, cluster)),
     };
   }
 

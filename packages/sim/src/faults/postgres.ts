@@ -57,6 +57,7 @@ const mayBeUnknown: ReadonlySet<string> = new Set([
   'expire',
   'silenceOverdue',
   'freeze',
+  'silenceOver',
   'hello',
   'renew',
   'observe',

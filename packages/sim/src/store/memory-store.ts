@@ -17,6 +17,7 @@ import {
   sessionOutcome,
 } from '@muster/store/rules';
 import { cancelRange, changeJob, checkpoint } from './change-job.ts';
+import * as clusters from './clusters.ts';
 import { commitPlan } from './commit-plan.ts';
 import type { MemoryDatabase } from './database.ts';
 import { endedJobs } from './ended-jobs.ts';
@@ -118,6 +119,18 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
     declareLost: (node, by) => known(line.write(() => liveness.declareLost(database, node, by))),
     removeNode: (node, by) => known(line.write(() => admin.removeNode(database, node, by))),
     thaw: (cluster, by) => known(line.write(() => admin.thaw(database, cluster, by))),
+    silenceOver: (epoch, cluster) => known(line.write(() => admin.silenceOver(database, epoch, cluster))),
+    addCluster: (name, config, by) =>
+      known(line.write(() => clusters.addCluster(database, name, config, by))),
+    clusters: () => line.read(() => clusters.clusters(database)),
+    clusterSums: () => line.read(() => clusters.clusterSums(database)),
+    drainCluster: (name, drain, by) =>
+      known(line.write(() => clusters.drainCluster(database, name, drain, by))),
+    removeCluster: (name, by) => known(line.write(() => clusters.removeCluster(database, name, by))),
+    admitNodes: (epoch, name, nodes) =>
+      known(line.write(() => clusters.admitNodes(database, epoch, name, nodes))),
+    noteCluster: (epoch, name, sign) =>
+      known(line.write(() => clusters.noteCluster(database, epoch, name, sign))),
     leases: () => line.read(() => nodeReads.leases(database)),
     frozen: () => line.read(() => nodeReads.frozen(database)),
     acquireLease: (server, leaseMs, deadEpoch) =>

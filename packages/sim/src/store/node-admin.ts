@@ -10,7 +10,14 @@ import {
   type Strikes,
 } from '@muster/model';
 import type { Enrolment, EnrolRefusal, EnrolRequest, Freeze, Outcome, Struck } from '@muster/store';
-import { drainAfter, drainedEvent, enrolRefusal, quarantine, struckEvents } from '@muster/store/rules';
+import {
+  drainAfter,
+  drainByCluster,
+  drainedEvent,
+  enrolRefusal,
+  quarantine,
+  struckEvents,
+} from '@muster/store/rules';
 import { check, type MemoryDatabase, type Tx } from './database.ts';
 import { leaveNodes } from './liveness.ts';
 import { isNodeState, type StoredNode, type Tables } from './tables.ts';
@@ -32,7 +39,9 @@ export function enrol(
     if (refusal) return { refusal };
     used.usesLeft--;
     if (!existing) {
-      tables.nodes.set(request.node, freshNode(request, used, nowMs));
+      const cluster = tables.clusters.get(used.cluster);
+      const drain = cluster ? drainByCluster(cluster, null, nowMs) : null;
+      tables.nodes.set(request.node, { ...freshNode(request, used, nowMs), drain });
       return request.node;
     }
     // A new key ends whatever spoke with the old one.
@@ -51,13 +60,19 @@ export function named(tables: Tables, name: string): StoredNode | null {
   return null;
 }
 
-function freshNode(request: EnrolRequest, { cluster, pool }: Enrolment, nowMs: number): StoredNode {
+export function freshNode(
+  request: Pick<EnrolRequest, 'node' | 'name' | 'publicKey'>,
+  { cluster, pool }: Pick<Enrolment, 'cluster' | 'pool'>,
+  nowMs: number,
+): StoredNode {
   return {
     id: request.node,
     name: request.name,
     cluster,
     pool,
     publicKey: request.publicKey,
+    leased: true,
+    knownAs: null,
     generation: 0,
     state: { state: 'silent', sinceMs: nowMs },
     drain: null,
@@ -177,12 +192,12 @@ export function removeNode(
   });
 }
 
-/** A cluster that is frozen already stays so until the time first given: asking again does not prolong it. */
+/** Once for a silence: asking again neither prolongs it nor undoes that somebody thawed it. */
 export function freeze(database: MemoryDatabase, epoch: number, item: Freeze): Outcome<null, 'stale-epoch'> {
   return decide(database, (tx) => {
     if (tx.epoch !== epoch) return 'stale-epoch';
     const { frozen } = tx.tables;
-    if ((frozen.get(item.cluster)?.untilMs ?? 0) > tx.nowMs) return null;
+    if (frozen.has(item.cluster)) return null;
     const { cluster, silent, nodes, untilMs } = item;
     frozen.set(cluster, { cluster, silent, nodes, untilMs });
     append(tx, [{ kind: 'cluster.frozen', cluster, silent, nodes, untilMs }]);
@@ -192,10 +207,24 @@ export function freeze(database: MemoryDatabase, epoch: number, item: Freeze): O
 
 export function thaw(database: MemoryDatabase, cluster: string, by: string): Outcome<null, 'not-frozen'> {
   return decide(database, (tx) => {
+    const freeze = tx.tables.frozen.get(cluster);
+    if (!freeze || freeze.untilMs <= tx.nowMs) return 'not-frozen';
+    tx.tables.frozen.set(cluster, { ...freeze, untilMs: tx.nowMs });
+    append(tx, [{ kind: 'cluster.thawed', cluster, by }]);
+    return null;
+  });
+}
+
+export function silenceOver(
+  database: MemoryDatabase,
+  epoch: number,
+  cluster: string,
+): Outcome<null, 'stale-epoch'> {
+  return decide(database, (tx) => {
+    if (tx.epoch !== epoch) return 'stale-epoch';
     const live = (tx.tables.frozen.get(cluster)?.untilMs ?? 0) > tx.nowMs;
     tx.tables.frozen.delete(cluster);
-    if (!live) return 'not-frozen';
-    append(tx, [{ kind: 'cluster.thawed', cluster, by }]);
+    if (live) append(tx, [{ kind: 'cluster.thawed', cluster, by: 'muster' }]);
     return null;
   });
 }

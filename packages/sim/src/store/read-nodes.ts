@@ -61,17 +61,15 @@ export function leases({ tables }: MemoryDatabase): readonly Lease[] {
       runsOn.set(on, list);
     }
   }
-  return byId(tables.nodes.values()).flatMap(({ id, cluster, state, renewals, renewedMs }) =>
+  return byId(tables.nodes.values()).flatMap(({ id, cluster, leased, state, renewals, renewedMs }) =>
     state.state === 'removed' || renewedMs === null
       ? []
-      : [{ node: id, cluster, state: state.state, renewals, renewedMs, runs: runsOn.get(id) ?? [] }],
+      : [{ node: id, cluster, leased, state: state.state, renewals, renewedMs, runs: runsOn.get(id) ?? [] }],
   );
 }
 
 export function frozen(database: MemoryDatabase): readonly Freeze[] {
-  return [...database.tables.frozen.values()]
-    .filter(({ untilMs }) => untilMs > database.nowMs())
-    .sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
+  return [...database.tables.frozen.values()].sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
 }
 
 export function counts(database: MemoryDatabase): Counts {

@@ -26,6 +26,7 @@ import type {
 import { defaultPolicy, memberId } from '@muster/model';
 import type {
   AuditRow,
+  ClusterRow,
   Enrolment,
   Freeze,
   PolicyRow,
@@ -85,6 +86,8 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 export interface StoredNode extends Mutable<NodeRecord> {
   publicKey: string;
+  /** What its cluster calls it; null for one with an agent. */
+  knownAs: string | null;
   server: ServerId | null;
   bootId: string | null;
   agentVersion: string | null;
@@ -147,6 +150,7 @@ export class Tables {
   readonly usage = new Map<string, ProjectUsage>();
   readonly nodes = new Map<NodeId, StoredNode>();
   readonly enrolments = new Map<string, Enrolment & { usesLeft: number }>();
+  readonly clusters = new Map<string, ClusterRow>();
   readonly frozen = new Map<string, Freeze>();
   readonly outbox = new Map<number, OutboxRow>();
   readonly servers = new Map<ServerId, { readonly info: ServerInfo; readonly announcedMs: number }>();

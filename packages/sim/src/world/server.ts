@@ -128,7 +128,7 @@ export class Server {
           }),
         ]
       : [];
-    dispatch = startDispatch({ world, store, driver: byNode(hub, clusters), onBug });
+    dispatch = startDispatch({ world, store, driver: byNode(hub, () => clusters), onBug });
     startExpire({ world, store, epoch, onBug });
     startRetention({ world, store, epoch, retention: defaultRetention, onBug });
     this.hub = hub;

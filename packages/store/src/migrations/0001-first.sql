@@ -1,6 +1,6 @@
 -- The first schema. Times are bigint milliseconds of the database's clock. States are a jsonb union beside the name it
 -- carries, so that a CHECK and an index can see the name. Ids are compared bytewise: ids made later sort later.
--- Lock order of every transaction: leader, job by id, node by id, outbox, project_usage by path, log_head. A job's row lock also guards its
+-- Lock order of every transaction: leader, cluster, job by id, node by id, outbox, project_usage by path, log_head. A job's row lock also guards its
 -- runs, tasks and start rows, which are never written without it; an array's row is locked before its members', and guards those without a row.
 
 CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
@@ -47,7 +47,8 @@ CREATE TABLE job (
   CHECK (state ->> 'state' = state_name),
   CHECK ((spec IS NULL) = (member_of IS NOT NULL)),
   CHECK (id = member_of || '[' || member_index || ']')
-) WITH (fillfactor = 80);
+-- A plan starts whole pages of jobs at once, and each new version should find room beside the old one.
+) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX job_member ON job (member_of, member_index) WHERE member_of IS NOT NULL;
 -- The predicates name only ended_ms, so that a job's steps before its end touch no index.
 CREATE INDEX job_live ON job (id) WHERE ended_ms IS NULL;
@@ -126,6 +127,18 @@ CREATE INDEX task_live ON task (node, run) WHERE NOT over;
 
 -- Nodes ----------------------------------------------------------------------------------------------------------
 
+-- Clusters that an operator connected; others exist by their agents alone. `known_as` of their nodes is the cluster's own name of
+-- each: such a node has no agent and no lease, and the server that leads speaks for it.
+CREATE TABLE cluster (
+  name text COLLATE "C" PRIMARY KEY,
+  config jsonb NOT NULL,
+  state jsonb NOT NULL,
+  drain jsonb,
+  answered_ms bigint,
+  created_ms bigint NOT NULL,
+  created_by text NOT NULL
+);
+
 -- Capacity that is sold stays sold until a run's end is proven, even when the machine shrank meanwhile. So the CHECKs
 -- compare what is used with a limit that is the larger of what the node has and what was already sold when it shrank;
 -- each release pulls the limit back down. New work is measured against what the node has.
@@ -134,6 +147,7 @@ CREATE TABLE node (
   name text COLLATE "C" NOT NULL,
   cluster text NOT NULL,
   pool text NOT NULL,
+  known_as text COLLATE "C",
   public_key text NOT NULL,
   -- 0 until the first hello.
   generation integer NOT NULL DEFAULT 0,
@@ -173,6 +187,7 @@ CREATE TABLE node (
   CONSTRAINT exclusive_alone CHECK (exclusive_run IS NULL OR runs = 1)
 ) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX node_name ON node (name) WHERE state_name <> 'removed';
+CREATE UNIQUE INDEX node_known_as ON node (cluster, known_as) WHERE state_name <> 'removed' AND known_as IS NOT NULL;
 
 -- Beside the node, because renewals and plans rewrite that row often and this is large.
 CREATE TABLE inventory (

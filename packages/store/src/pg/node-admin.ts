@@ -1,8 +1,9 @@
 // Enrolment, drain and removal of nodes; freeze and thaw of clusters.
 import type { Drain, EventBody, NodeId, NodeState } from '@muster/model';
-import type { Enrolment, EnrolRefusal, EnrolRequest, Freeze, Outcome } from '../contract.ts';
+import type { ClusterRow, Enrolment, EnrolRefusal, EnrolRequest, Freeze, Outcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { drainAfter, drainedEvent, enrolRefusal } from '../rules/admin-rules.ts';
+import { drainByCluster } from '../rules/cluster-rules.ts';
 import { leaveNodes, lockNodes } from './nodes.ts';
 
 const insertEnrolment = {
@@ -30,8 +31,13 @@ const namedNode = {
 const insertNode = {
   name: 'insert-node',
   text: `
-INSERT INTO node (id, name, cluster, pool, public_key, state, state_name)
-VALUES ($1, $2, $3, $4, $5, $6::jsonb, 'silent')`,
+INSERT INTO node (id, name, cluster, pool, public_key, state, state_name, drain)
+VALUES ($1, $2, $3, $4, $5, $6::jsonb, 'silent', $7::jsonb)`,
+};
+// Before the node's row in the lock order, so that a drain of the cluster finds the node or the node finds the drain.
+const clusterDrain = {
+  name: 'cluster-drain',
+  text: 'SELECT name, drain FROM cluster WHERE name = $1 FOR SHARE',
 };
 // A new key ends whatever spoke with the old one.
 const rekeyNode = {
@@ -58,6 +64,8 @@ export async function enrol(
       return existing.id;
     }
     const state = JSON.stringify({ state: 'silent', sinceMs: tx.nowMs } satisfies NodeState);
+    const [cluster] = await tx.query<Pick<ClusterRow, 'name' | 'drain'>>(clusterDrain, [used.cluster]);
+    const drain = cluster ? drainByCluster(cluster, null, tx.nowMs) : null;
     await tx.query(insertNode, [
       request.node,
       request.name,
@@ -65,6 +73,7 @@ export async function enrol(
       used.pool,
       request.publicKey,
       state,
+      drain && JSON.stringify(drain),
     ]);
     return request.node;
   });
@@ -140,12 +149,10 @@ const insertFreeze = {
   name: 'insert-freeze',
   text: `
 INSERT INTO frozen (cluster, silent, nodes, until_ms) VALUES ($1, $2, $3, $4)
-ON CONFLICT (cluster) DO UPDATE SET silent = excluded.silent, nodes = excluded.nodes, until_ms = excluded.until_ms
-WHERE frozen.until_ms <= now_ms()
-RETURNING cluster`,
+ON CONFLICT (cluster) DO NOTHING RETURNING cluster`,
 };
 
-/** A cluster that is frozen already stays so until the time first given: asking again does not prolong it. */
+/** Once for a silence: asking again neither prolongs it nor undoes that somebody thawed it. */
 export async function freeze(
   database: Database,
   epoch: number,
@@ -159,9 +166,9 @@ export async function freeze(
   });
 }
 
-const deleteFreeze = {
-  name: 'delete-freeze',
-  text: 'DELETE FROM frozen WHERE cluster = $1 RETURNING until_ms > now_ms() AS live',
+const endFreeze = {
+  name: 'end-freeze',
+  text: 'UPDATE frozen SET until_ms = now_ms() WHERE cluster = $1 AND until_ms > now_ms() RETURNING cluster',
 };
 
 export async function thaw(
@@ -170,9 +177,27 @@ export async function thaw(
   by: string,
 ): Promise<Outcome<null, 'not-frozen'>> {
   return decide(database, async (tx) => {
-    const [row] = await tx.query<{ live: boolean }>(deleteFreeze, [cluster]);
-    if (!row?.live) return 'not-frozen';
+    const rows = await tx.query(endFreeze, [cluster]);
+    if (rows.length === 0) return 'not-frozen';
     append(tx, { kind: 'cluster.thawed', cluster, by });
+    return null;
+  });
+}
+
+const deleteFreeze = {
+  name: 'delete-freeze',
+  text: 'DELETE FROM frozen WHERE cluster = $1 RETURNING until_ms > now_ms() AS live',
+};
+
+export async function silenceOver(
+  database: Database,
+  epoch: number,
+  cluster: string,
+): Promise<Outcome<null, 'stale-epoch'>> {
+  return decide(database, async (tx) => {
+    if (tx.epoch !== epoch) return 'stale-epoch';
+    const [row] = await tx.query<{ live: boolean }>(deleteFreeze, [cluster]);
+    if (row?.live) append(tx, { kind: 'cluster.thawed', cluster, by: 'muster' });
     return null;
   });
 }

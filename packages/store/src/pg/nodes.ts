@@ -10,7 +10,7 @@ import { liveRuns, lockRuns } from './load.ts';
 const lockText = {
   name: 'lock-nodes',
   text: `
-SELECT id, name, cluster, pool, generation, drain, trust_milli AS "trustMilli", strikes, session, renewals, renewed_ms AS "renewedMs", runs, state
+SELECT id, name, cluster, pool, known_as IS NULL AS leased, generation, drain, trust_milli AS "trustMilli", strikes, session, renewals, renewed_ms AS "renewedMs", runs, state
 FROM node WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
 };
 

@@ -52,7 +52,7 @@ export async function nodeKey(
 const leasesText = {
   name: 'leases',
   text: `
-SELECT n.id AS node, n.cluster, n.state_name AS state, n.renewals, n.renewed_ms AS "renewedMs",
+SELECT n.id AS node, n.cluster, n.known_as IS NULL AS leased, n.state_name AS state, n.renewals, n.renewed_ms AS "renewedMs",
   coalesce(l.runs, '[]') AS runs
 FROM node n LEFT JOIN (
   SELECT t.node, json_agg(json_build_object('run', t.run, 'stopAfterMs', r.stop_after_ms) ORDER BY t.run) AS runs
@@ -69,8 +69,7 @@ export async function leases(database: Database): Promise<readonly Lease[]> {
 
 const frozenText = {
   name: 'frozen',
-  text: `
-SELECT cluster, silent, nodes, until_ms AS "untilMs" FROM frozen WHERE until_ms > now_ms() ORDER BY cluster`,
+  text: 'SELECT cluster, silent, nodes, until_ms AS "untilMs" FROM frozen ORDER BY cluster',
 };
 
 export async function frozen(database: Database): Promise<readonly Freeze[]> {

@@ -20,6 +20,7 @@ export * from './beat.ts';
 export * from './cancel-rules.ts';
 export * from './capacity-rules.ts';
 export * from './change-rules.ts';
+export * from './cluster-rules.ts';
 export * from './job-view.ts';
 export * from './lease-rules.ts';
 export * from './node-rules.ts';

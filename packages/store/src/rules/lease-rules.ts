@@ -6,7 +6,10 @@ import { tasksOn } from './node-rules.ts';
 import type { NodeRecord, RunRecord } from './records.ts';
 import { isOver } from './run-rules.ts';
 
-/** No renewal since the caller looked, and each run's stopAfter and margin have passed since the last. */
+/**
+ * No renewal since the caller looked, and each run's stopAfter and margin have passed since the last. Where a cluster speaks for
+ * the node nobody stops a run that is not renewed, so time proves nothing there.
+ */
 export function isDue(
   nowMs: number,
   node: NodeRecord,
@@ -15,6 +18,7 @@ export function isDue(
 ): boolean {
   if (node.renewals !== item.renewals || node.renewedMs === null) return false;
   if (item.runs.length === 0 && node.state.state === 'ready') return false;
+  if (item.runs.length > 0 && !node.leased) return false;
   const { renewedMs } = node;
   return item.runs.every((id) => {
     const run = runs.get(id);

@@ -115,6 +115,8 @@ export interface NodeRecord {
   readonly name: string;
   readonly cluster: string;
   readonly pool: string;
+  /** It has an agent; else its cluster speaks for it. */
+  readonly leased: boolean;
   readonly generation: number;
   readonly drain: Drain | null;
   readonly trustMilli: number;

@@ -78,6 +78,7 @@ function startCommand({ run, job, env, tasksOn }: RunStart, node: NodeId, token:
     timeLimitMs: spec.timeLimitMs,
     stopAfterMs: run.stopAfterMs,
     outputLimitMib: spec.outputLimitMib,
+    image: spec.image?.ref ?? null,
     nodes: tasksOn.size,
     tasks: (tasksOn.get(node) ?? []).map((task) => ({
       rank: task.rank,

@@ -2,6 +2,7 @@
 // store runs the same.
 import { describe } from 'vitest';
 import { arraySuite } from './suite/array-suite.ts';
+import { clusterSuite } from './suite/cluster-suite.ts';
 import { decisionSuite } from './suite/decision-suite.ts';
 import type { Harness } from './suite/harness.ts';
 import { identitySuite } from './suite/identity-suite.ts';
@@ -25,6 +26,7 @@ export function contractSuite(harness: Harness): void {
   describe('outbox', () => outboxSuite(harness));
   describe('runs', () => runSuite(harness));
   describe('nodes', () => nodeSuite(harness));
+  describe('clusters', () => clusterSuite(harness));
   describe('strikes', () => strikeSuite(harness));
   describe('leadership', () => leaderSuite(harness));
   describe('rows and log', () => rebuildSuite(harness));

@@ -43,7 +43,7 @@ export function serverKinds(): { readonly kinds: readonly ServerKind[]; readonly
     return { kinds: [embedded, { name, start: () => debianServer(programs.bin) }], missing: null };
   }
   const missing =
-    'not run on a second PostgreSQL version: set TEST_DATABASE_URL, or install the package postgresql';
+    'not run on a second PostgreSQL version: set TEST_DATABASE_URL, or scripts/install-components gets one';
   return { kinds: [embedded], missing };
 }
 
@@ -180,7 +180,7 @@ export async function statements(url: string) {
 
 // Everything a test can have left behind; what migrations put there stays.
 const emptying = `
-${['job', 'idempotency', 'entry', 'run', 'task', 'node', 'inventory', 'enrolment', 'frozen', 'outbox', 'server', 'decision', 'event', 'token', 'audit'].map((table) => `DELETE FROM ${table};`).join('\n')}
+${['job', 'idempotency', 'entry', 'run', 'task', 'node', 'inventory', 'enrolment', 'cluster', 'frozen', 'outbox', 'server', 'decision', 'event', 'token', 'audit'].map((table) => `DELETE FROM ${table};`).join('\n')}
 DELETE FROM project WHERE path <> 'default';
 UPDATE leader SET epoch = 0, server = NULL, holder = NULL, expires_ms = 0;
 UPDATE log_head SET sequence = 0`;

@@ -18,6 +18,8 @@ import type { Harness } from './harness.ts';
 import { dispatched } from './run-suite.ts';
 
 const kinds = async (store: Store) => (await store.eventsSince(0, 1000)).map((event) => event.body.kind);
+const clusterKinds = async (store: Store) =>
+  (await kinds(store)).filter((kind) => kind.startsWith('cluster.'));
 const fast = aSpec({ stopAfterMs: 20 });
 
 async function leaseOf(store: Store, node: NodeId) {
@@ -375,9 +377,27 @@ export function nodeSuite(harness: Harness): void {
     expect(await store.thaw('far', 'ada')).toMatchObject({ outcome: 'committed' });
     expect(await store.thaw('far', 'ada')).toEqual({ outcome: 'refused', refusal: 'not-frozen' });
     expect(await store.expire(epoch, [item])).toMatchObject({ value: [node.node] });
-    expect((await kinds(store)).filter((kind) => kind.startsWith('cluster.'))).toEqual([
-      'cluster.frozen',
-      'cluster.thawed',
+    expect(await clusterKinds(store)).toEqual(['cluster.frozen', 'cluster.thawed']);
+  });
+
+  test('a cluster is not frozen twice for one silence, whoever leads and whatever ended the freeze', async () => {
+    const store = await harness.store();
+    const epoch = await lead(store);
+    const freeze = { cluster: 'far', silent: 5, nodes: 9, untilMs: (await store.nowMs()) + 60_000 };
+    await store.freeze(epoch, freeze);
+    await store.thaw('far', 'ada');
+    await store.freeze(epoch, freeze);
+    const [thawed] = await store.frozen();
+    expect(thawed?.untilMs).toBeLessThan(freeze.untilMs);
+    expect(await store.silenceOver(epoch - 1, 'far')).toMatchObject({ refusal: 'stale-epoch' });
+    await store.silenceOver(epoch, 'far');
+    expect(await store.frozen()).toEqual([]);
+    expect(await clusterKinds(store)).toEqual(['cluster.frozen', 'cluster.thawed']);
+    await store.freeze(epoch, freeze);
+    await store.silenceOver(epoch, 'far');
+    expect(await clusterKinds(store)).toEqual([
+      ...['cluster.frozen', 'cluster.thawed'],
+      ...['cluster.frozen', 'cluster.thawed'],
     ]);
   });
 

@@ -1,7 +1,7 @@
-// A run is one Slurm job, and its commands come one for each of its nodes. The driver waits for all of them; a run of which some
+// The commands of a run come one for each of its nodes, and some clusters take a run only whole. The driver waits for all of them; a run of which some
 // do not come is not submitted, and their rows are handed out again in the next session.
 import type { NodeId, RunId, StartCommand } from '@muster/model';
-import type { CommandAnswer } from '../contract.ts';
+import type { CommandAnswer } from './contract.ts';
 
 export interface Part {
   readonly node: NodeId;

@@ -1,8 +1,20 @@
-// Runs as a plan would name them, for tests of the Slurm driver.
+// Runs as a plan would name them, for tests of a driver whose cluster has nodes of its own.
 import type { CommandAnswer } from '@muster/drivers';
-import { type Observation, type RunId, runId, type StartCommand, type TaskStart } from '@muster/model';
-import { eventually } from '../harness/processes.ts';
-import type { SlurmSubject } from '../harness/slurm-subject.ts';
+import type { Subject } from '@muster/drivers/conformance';
+import {
+  type NodeId,
+  type Observation,
+  type RunId,
+  runId,
+  type StartCommand,
+  type TaskStart,
+} from '@muster/model';
+import { eventually } from './processes.ts';
+
+/** A driver, and somebody who looks; nodes by the cluster's names of them. */
+export interface ClusterSubject extends Subject {
+  nodeOf(name: string): NodeId;
+}
 
 let nextRun = 0;
 
@@ -20,13 +32,13 @@ let outbox = 0;
 
 /** Sends what a plan would send for the tasks of each node, all at once. */
 export function submit(
-  { driver, nodeOf }: SlurmSubject,
+  { driver, nodeOf }: ClusterSubject,
   run: RunId,
   tasks: Readonly<Record<string, readonly TaskStart[]>>,
   more: Partial<StartCommand> = {},
 ): Promise<CommandAnswer[]> {
   const who = { run, job: 'job', project: 'default', user: 'ann', nodes: Object.keys(tasks).length };
-  const limits = { timeLimitMs: null, stopAfterMs: null, outputLimitMib: 1 };
+  const limits = { timeLimitMs: null, stopAfterMs: null, outputLimitMib: 1, image: null };
   const stop = { signal: 'TERM', graceMs: 500 } as const;
   return Promise.all(
     Object.entries(tasks).map(([name, own]) => {
@@ -36,7 +48,7 @@ export function submit(
   );
 }
 
-export function cancel({ driver, node }: SlurmSubject, run: RunId): Promise<CommandAnswer> {
+export function cancel({ driver, node }: ClusterSubject, run: RunId): Promise<CommandAnswer> {
   const stop = { run, reason: 'asked', class: 'cancelled', signal: 'TERM', graceMs: 500 } as const;
   return driver.stop({ outbox: ++outbox, epoch: 1, node }, stop);
 }
@@ -44,7 +56,7 @@ export function cancel({ driver, node }: SlurmSubject, run: RunId): Promise<Comm
 export const accepted = { outcome: 'accepted' };
 
 /** The exits of all tasks of a run, by rank. */
-export function ended(subject: SlurmSubject, run: RunId, tasks = 1): Promise<Exit[]> {
+export function ended(subject: ClusterSubject, run: RunId, tasks = 1): Promise<Exit[]> {
   return eventually(`${run} ends`, 60_000, () => {
     const ends = subject
       .observed()
@@ -54,7 +66,7 @@ export function ended(subject: SlurmSubject, run: RunId, tasks = 1): Promise<Exi
   });
 }
 
-export function started(subject: SlurmSubject, run: RunId): Promise<unknown> {
+export function started(subject: ClusterSubject, run: RunId): Promise<unknown> {
   return eventually(`${run} starts`, 60_000, () =>
     subject.observed().some((item) => item.kind === 'started' && item.run === run),
   );

@@ -1,0 +1,99 @@
+import type { ClusterView } from '@muster/model';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openWorld, type World } from './testing/world.ts';
+
+let world: World;
+let token: string;
+beforeAll(async () => {
+  world = await openWorld();
+  token = await world.token('admin', null, { name: 'ada' });
+});
+afterAll(() => world.close());
+
+const config = { kind: 'slurm', directory: '/shared' };
+const put = (name: string, body: unknown) => world.ask('PUT', `/v1/clusters/${name}`, { token, body });
+const get = async (name: string) =>
+  (await world.ask('GET', `/v1/clusters/${name}`, { token })).json() as ClusterView;
+
+test('a cluster is added with its defaults; the same again changes nothing, another is refused', async () => {
+  const added = await put('alpha', config);
+  expect(added.statusCode).toBe(201);
+  expect(added.json()).toMatchObject({
+    name: 'alpha',
+    kind: 'slurm',
+    state: 'new',
+    createdBy: 'ada',
+    config: { ...config, pool: 'default', capacity: 'owned', ports: { first: 20_000, count: 1000 } },
+  });
+  expect((await put('alpha', config)).statusCode).toBe(200);
+  const other = await put('alpha', { ...config, partition: 'gpu' });
+  expect([other.statusCode, other.json().code]).toEqual([409, 'already-exists']);
+});
+
+test.each([
+  ['an unknown field', { ...config, partitoin: 'x' }, '/partitoin'],
+  ['a relative path', { ...config, directory: 'shared' }, '/directory'],
+  ['a partition with a space', { ...config, partition: 'a b' }, '/partition'],
+  ['an option in a word', { ...config, account: '--uid=0' }, '/account'],
+  ['no such kind', { kind: 'pbs' }, '/kind'],
+  ['a project that is none', { ...config, projects: { 'A B': {} } }, '/projects/A B'],
+  ['ports beyond the last', { ...config, ports: { first: 65_000, count: 1000 } }, '/ports'],
+  ['a capacity nobody knows', { ...config, capacity: 'free' }, '/capacity'],
+])('refuses %s with its place', async (_, body, path) => {
+  const answer = await put('beta', body);
+  expect([answer.statusCode, answer.json().errors?.[0]?.path]).toEqual([422, path]);
+});
+
+test('refuses a name that is none, and one whose nodes have agents', async () => {
+  expect((await put('No_Name', config)).statusCode).toBe(422);
+  const enrolment = { id: 'e', hash: 'h', cluster: 'gamma', pool: 'p', by: 'ada', uses: 1 };
+  await world.store.createEnrolment({ ...enrolment, expiresMs: Date.now() + 60_000 });
+  await world.store.enrol({ hash: 'h', node: 'node_1' as never, name: 'n1', publicKey: 'k' });
+  expect((await put('gamma', config)).json().detail).toContain('nodes with agents are in cluster "gamma"');
+  expect(await get('gamma')).toMatchObject({ kind: 'agent', config: null, nodes: { total: 1, ready: 0 } });
+  const drained = await world.ask('POST', '/v1/clusters/gamma/drain', { token, body: { reason: 'x' } });
+  expect([drained.statusCode, drained.json().detail]).toEqual([
+    409,
+    expect.stringContaining('exists by its agents'),
+  ]);
+  expect((await world.ask('POST', '/v1/clusters/gamma/test', { token })).statusCode).toBe(409);
+});
+
+test('a gang stays in one cluster once there is one that a driver speaks for; other jobs and wishes are left alone', async () => {
+  const topologyOf = async (body: object) => {
+    const submitted = await world.ask('POST', '/v1/jobs', { token, body: { command: ['true'], ...body } });
+    return (await world.store.job(submitted.json().id))?.spec.topology;
+  };
+  const cluster = { level: 'cluster', mode: 'required' };
+  // What is known of clusters is at most a second old.
+  await expect.poll(() => topologyOf({ tasks: 2 }), { timeout: 5000 }).toEqual(cluster);
+  expect(await topologyOf({ tasks: 1 })).toBeNull();
+  const rack = { level: 'rack', mode: 'spread' };
+  expect(await topologyOf({ tasks: 2, topology: rack })).toEqual(rack);
+});
+
+test('no machine enrols in a cluster for which a driver speaks', async () => {
+  const answer = await world.ask('POST', '/v1/enrolments', { token, body: { cluster: 'alpha' } });
+  expect([answer.statusCode, answer.json().errors[0].path]).toEqual([422, '/cluster']);
+});
+
+test('drains and undrains, lists, and removes; each is audited', async () => {
+  await world.ask('POST', '/v1/clusters/alpha/drain', { token, body: { reason: 'power' } });
+  expect((await get('alpha')).drain).toMatchObject({ by: 'ada', reason: 'power' });
+  await world.ask('POST', '/v1/clusters/alpha/undrain', { token });
+  expect((await get('alpha')).drain).toBeNull();
+  const list = (await world.ask('GET', '/v1/clusters?limit=1', { token })).json();
+  expect(list).toMatchObject({ items: [{ name: 'alpha' }], next: expect.any(String) });
+  expect((await world.ask('DELETE', '/v1/clusters/alpha', { token })).statusCode).toBe(200);
+  expect((await world.ask('GET', '/v1/clusters/alpha', { token })).statusCode).toBe(404);
+  const acts = async () => {
+    const rows = await world.store.auditSince(0, 100);
+    return rows
+      .filter(({ target, outcome }) => target === 'alpha' && outcome === 'ok')
+      .map(({ action }) => action);
+  };
+  // Entries are written in batches a moment later.
+  await expect
+    .poll(acts, { timeout: 5000 })
+    .toEqual(expect.arrayContaining(['addCluster', 'drainCluster', 'undrainCluster', 'removeCluster']));
+});

@@ -1,0 +1,175 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ClusterTestView, ClusterView } from '@muster/model';
+import { expect, test } from 'vitest';
+import { page, problem, testBench } from './testing/bench.ts';
+
+const bench = testBench();
+
+const alpha: ClusterView = {
+  name: 'alpha',
+  kind: 'slurm',
+  config: {
+    kind: 'slurm',
+    pool: 'default',
+    capacity: 'owned',
+    region: 'north',
+    directory: '/shared',
+    projects: {},
+    devices: {},
+    ports: { first: 20_000, count: 1000 },
+  },
+  state: 'degraded',
+  stateSince: '2020-01-01T00:00:00.000Z',
+  reason: 'squeue: Unable to contact slurm controller',
+  answeredAt: '2020-01-01T00:00:00.000Z',
+  drain: null,
+  nodes: { total: 4, ready: 0, open: 0 },
+  devices: { total: 16, used: 4 },
+  runs: 2,
+  unproven: 2,
+  createdAt: '2020-01-01T00:00:00.000Z',
+  createdBy: 'ada',
+};
+const plain: ClusterView = {
+  ...alpha,
+  name: 'main',
+  kind: 'agent',
+  config: null,
+  state: 'connected',
+  stateSince: null,
+  reason: null,
+  answeredAt: null,
+  drain: { by: 'ada', reason: 'power', since: '2020-01-01T00:00:00.000Z' },
+  unproven: 0,
+};
+const found: ClusterTestView = {
+  kind: 'slurm',
+  answered: true,
+  error: null,
+  settled: false,
+  nodes: [
+    {
+      name: 'n1',
+      closed: null,
+      cpuMilli: 8000,
+      memoryMib: 4096,
+      devices: { H100: 4 },
+      labels: { rack: 'a' },
+    },
+    { name: 'n2', closed: 'Slurm says down', cpuMilli: 8000, memoryMib: 4096, devices: {}, labels: {} },
+  ],
+  runs: 3,
+  lacks: ['it runs no container images'],
+};
+const given = ['--kind', 'slurm', '--directory', '/shared'];
+const sent = (i: number) => {
+  const { method, path, body } = bench.server.requests[i]!;
+  return { method, path, body: body ? JSON.parse(body) : null };
+};
+
+test('lists clusters with state, nodes and why they are not well', async () => {
+  bench.logIn();
+  bench.server.on('GET /v1/clusters', page([alpha, plain]));
+  const { stdout } = await bench.user.run(['clusters']);
+  expect(stdout).toMatch(/alpha +slurm +degraded +0\/4 +4\/16 +2 +owned +north .*Unable to contact/);
+  expect(stdout).toMatch(/main +agent +draining .*drained by ada: power/);
+});
+
+test('an empty list says how a cluster is connected', async () => {
+  bench.logIn();
+  bench.server.on('GET /v1/clusters', page([]));
+  expect((await bench.user.run(['clusters', 'list'])).stdout).toContain('muster clusters add NAME');
+});
+
+test('shows what proof is missing of a cluster that does not answer', async () => {
+  bench.logIn();
+  bench.server.on('GET /v1/clusters/alpha', { json: alpha });
+  const { stdout } = await bench.user.run(['clusters', 'show', 'alpha']);
+  expect(stdout).toContain('2 runs may still run there');
+  expect(stdout).toContain('the cluster must answer, or you say of each node that it is gone');
+  expect(stdout).toMatch(/Directory +\/shared/);
+  expect(stdout).not.toContain('Projects');
+});
+
+test('looks at a cluster before it is added', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/clusters/test', { json: found });
+  bench.server.on('PUT /v1/clusters/alpha', { json: alpha });
+  const { code, stdout } = await bench.user.run(['clusters', 'add', 'alpha', ...given, '--region', 'north']);
+  expect([code, stdout]).toEqual([0, 'cluster alpha is connected\n']);
+  expect(sent(0).body).toEqual({ kind: 'slurm', directory: '/shared', region: 'north' });
+  expect(sent(1)).toMatchObject({ method: 'PUT', body: sent(0).body });
+});
+
+test('adds nothing that does not answer, unless told to', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/clusters/test', { json: { ...found, answered: false, error: 'no slurm.conf' } });
+  bench.server.on('PUT /v1/clusters/alpha', { json: alpha });
+  const refused = await bench.user.run(['clusters', 'add', 'alpha', ...given]);
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    'muster: no slurm.conf; nothing was added (--untested adds it all the same)\n',
+  ]);
+  expect((await bench.user.run(['clusters', 'add', 'alpha', ...given, '--untested'])).code).toBe(0);
+});
+
+test('says by flag or by place in the file what the server refuses', async () => {
+  bench.logIn();
+  const wrong = [
+    { path: '/directory', code: 'invalid-field', message: 'must be an absolute path', value: 'x' },
+  ];
+  bench.server.on('POST /v1/clusters/test', problem('invalid-field', 422, 'no', wrong));
+  const flags = await bench.user.run(['clusters', 'add', 'alpha', '--kind', 'slurm', '--directory', 'x']);
+  expect([flags.code, flags.stderr]).toEqual([2, 'muster: --directory: must be an absolute path\n']);
+  const file = join(bench.user.home, 'alpha.yaml');
+  writeFileSync(file, 'kind: slurm\ndirectory: x\n');
+  const { stderr } = await bench.user.run(['clusters', 'add', 'alpha', '-f', file]);
+  expect(stderr).toBe(`muster: ${file}:2:12: /directory: must be an absolute path\n`);
+});
+
+test('refuses a command line that says two things or nothing', async () => {
+  bench.logIn();
+  const stderr = async (...args: string[]) => (await bench.user.run(['clusters', ...args])).stderr;
+  expect(await stderr('add', 'alpha')).toContain('say what kind of cluster it is');
+  expect(await stderr('add', 'alpha', '-f', 'x', '--kind', 'slurm')).toContain(
+    '--kind can stand in the file',
+  );
+  expect(await stderr('test', 'alpha', '--kind', 'slurm')).toContain('not both');
+});
+
+test('a test tells nodes, devices, what takes no work and what cannot be done', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/clusters/alpha/test', { json: found });
+  const { code, stdout } = await bench.user.run(['clusters', 'test', 'alpha']);
+  expect(stdout).toMatch(/n1 +8 +4GiB +4 H100 +rack=a +yes/);
+  expect(stdout).toMatch(/n2 .*Slurm says down/);
+  expect(stdout).toContain('1 of 2 nodes take work, and it holds 3 runs of Muster');
+  expect(stdout).toContain('its controller was started a moment ago');
+  expect(stdout).toContain('- it runs no container images');
+  expect(code).toBe(0);
+});
+
+test('a test that gets no answer fails, and says why', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/clusters/test', { json: { ...found, answered: false, error: 'no slurm.conf' } });
+  expect(await bench.user.run(['clusters', 'test', ...given])).toMatchObject({
+    code: 1,
+    stdout: 'no answer: no slurm.conf\n',
+  });
+});
+
+test('drains, undrains and removes', async () => {
+  bench.logIn();
+  for (const act of [
+    'POST /v1/clusters/alpha/drain',
+    'POST /v1/clusters/alpha/undrain',
+    'DELETE /v1/clusters/alpha',
+  ])
+    bench.server.on(act, { json: alpha });
+  const say = async (...args: string[]) => (await bench.user.run(['clusters', ...args])).stdout;
+  expect(await say('drain', 'alpha', '--reason', 'power')).toContain('takes no new work');
+  expect(sent(0).body).toEqual({ reason: 'power' });
+  expect(await say('undrain', 'alpha')).toBe('alpha takes new work again\n');
+  expect(await say('remove', 'alpha')).toBe('alpha is removed, and its nodes with it\n');
+});

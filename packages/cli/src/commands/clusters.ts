@@ -1,0 +1,278 @@
+// muster clusters: which there are, whether they answer, and what an operator does to them.
+import type { ClusterTestView, ClusterView } from '@muster/model';
+import { formatMilli } from '@muster/model';
+import { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { exit } from '../exit-codes.ts';
+import { CliFailure, usage } from '../failure.ts';
+import { type ConfigFlags, configOf, givenFlags, withConfig } from '../spec/cluster-config.ts';
+import { clean } from '../text/clean.ts';
+import { paintState } from '../text/style.ts';
+import type { Column } from '../text/table.ts';
+import { ago, elapsed } from '../text/time.ts';
+import { sizeText } from './show.ts';
+
+export function clustersCommand(cli: Cli): Command {
+  return new Command('clusters')
+    .summary('list clusters; connect, test, drain and remove them')
+    .description('List the clusters: those that were connected, and those that exist by their agents.')
+    .action(cli.act(() => list(cli)))
+    .addCommand(listCommand(cli))
+    .addCommand(showCommand(cli))
+    .addCommand(addCommand(cli))
+    .addCommand(testCommand(cli))
+    .addCommand(drainCommand(cli))
+    .addCommand(undrainCommand(cli))
+    .addCommand(removeCommand(cli));
+}
+
+async function list(cli: Cli): Promise<void> {
+  const items: ClusterView[] = [];
+  for await (const cluster of cli.client().clusters.all()) items.push(cluster);
+  cli.show({ items, next: null }, () => {
+    if (items.length === 0)
+      cli.line(
+        'There is no cluster yet. Connect one:  muster clusters add NAME --kind slurm --directory DIR',
+      );
+    else cli.table(columns(cli), items);
+  });
+}
+
+function listCommand(cli: Cli): Command {
+  return new Command('list').description('List the clusters.').action(cli.act(() => list(cli)));
+}
+
+function stateOf({ state, drain }: ClusterView): string {
+  return state === 'connected' && drain !== null ? 'draining' : state;
+}
+
+function reasonOf({ reason, drain }: ClusterView): string {
+  return reason ?? (drain ? `drained by ${drain.by}: ${drain.reason}` : '');
+}
+
+function columns(cli: Cli): Column<ClusterView>[] {
+  return [
+    { title: 'CLUSTER', cell: ({ name }) => name, importance: 100, least: 12, fixed: true },
+    { title: 'KIND', cell: ({ kind }) => kind, importance: 70 },
+    {
+      title: 'STATE',
+      cell: stateOf,
+      paint: (text) => paintState(cli.paint, text),
+      importance: 90,
+      fixed: true,
+    },
+    { title: 'NODES', cell: ({ nodes }) => `${nodes.open}/${nodes.total}`, align: 'right', importance: 85 },
+    {
+      title: 'USED',
+      cell: ({ devices }) => `${devices.used}/${devices.total}`,
+      align: 'right',
+      importance: 80,
+    },
+    { title: 'RUNS', cell: ({ runs }) => String(runs), align: 'right', importance: 60 },
+    { title: 'CAPACITY', cell: ({ config }) => config?.capacity ?? '', importance: 30 },
+    { title: 'REGION', cell: ({ config }) => config?.region ?? '', importance: 35 },
+    {
+      title: 'HEARD',
+      cell: ({ kind, answeredAt }) => (kind === 'agent' ? '' : ago(answeredAt, cli.nowMs)),
+      importance: 40,
+    },
+    { title: 'REASON', cell: reasonOf, importance: 65, least: 28 },
+  ];
+}
+
+function showCommand(cli: Cli): Command {
+  return new Command('show')
+    .description('One cluster: how it is reached, whether it answers, and what it has.')
+    .argument('<cluster>', 'its name')
+    .action(
+      cli.act(async (name: string) => {
+        const cluster = await cli.client().clusters.get(name);
+        cli.show(cluster, () => {
+          for (const line of lines(cli, cluster)) cli.line(line);
+        });
+      }),
+    );
+}
+
+function lines(cli: Cli, cluster: ClusterView): string[] {
+  const { nodes, devices, runs, unproven, stateSince } = cluster;
+  const field = (title: string, value: string): string =>
+    `${cli.paint('dim', title.padEnd(11))} ${clean(value)}`;
+  const since = stateSince === null ? '' : ` for ${elapsed(stateSince, null, cli.nowMs)}`;
+  return [
+    `${cli.paint('dim', 'Cluster'.padEnd(11))} ${cli.paint('bold', clean(cluster.name))}  ${cluster.kind}`,
+    `${cli.paint('dim', 'State'.padEnd(11))} ${paintState(cli.paint, stateOf(cluster))}${since}`,
+    ...(reasonOf(cluster) === '' ? [] : [field('Reason', reasonOf(cluster))]),
+    ...(cluster.kind === 'agent' ? [] : [field('Heard', ago(cluster.answeredAt, cli.nowMs))]),
+    field('Nodes', `${nodes.open} of ${nodes.total} take work`),
+    field('Devices', `${devices.used} of ${devices.total} used`),
+    field('Runs', String(runs)),
+    ...(unproven === 0 ? [] : [field('Unproven', unprovenText(cluster))]),
+    ...configLines(cluster).map(([title, value]) => field(title, value)),
+  ];
+}
+
+/** What is missing, and what would bring it. */
+function unprovenText({ kind, unproven }: ClusterView): string {
+  const what = unproven === 1 ? '1 run may still run there' : `${unproven} runs may still run there`;
+  const proof =
+    kind === 'agent'
+      ? 'their leases end by themselves'
+      : 'the cluster must answer, or you say of each node that it is gone: muster nodes lost NODE';
+  return `${what}, and starts nowhere else until its end is proven: ${proof}`;
+}
+
+function configLines({ config }: ClusterView): [string, string][] {
+  if (!config) return [];
+  return Object.entries(config)
+    .filter(([key, value]) => key !== 'kind' && !isEmptyRecord(value))
+    .map(([key, value]) => [
+      `${key[0]?.toUpperCase()}${key.slice(1)}`,
+      typeof value === 'string' ? value : JSON.stringify(value),
+    ]);
+}
+
+function isEmptyRecord(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}
+
+function addCommand(cli: Cli): Command {
+  const command = new Command('add')
+    .summary('connect a cluster')
+    .description(
+      'Connect a cluster. It is looked at first, and added when it answers; its nodes join within seconds. Example:\n' +
+        '  muster clusters add alpha --kind slurm --directory /shared/muster --partition gpu\n' +
+        '  muster clusters add west --kind kubernetes --kubeconfig /etc/muster/west.kubeconfig',
+    )
+    .argument('<name>', 'what it is called here; names of its nodes begin with it');
+  return withConfig(command)
+    .option('--untested', 'add it although it does not answer now')
+    .action(
+      cli.act(async (name: string, { untested, ...flags }: ConfigFlags & { untested?: boolean }) => {
+        const { config, located } = await configOf(cli, flags);
+        const { clusters } = cli.client();
+        if (!untested && config.kind !== 'agent') {
+          const found = await located(clusters.testConfig(config));
+          if (!found.answered)
+            throw new CliFailure(
+              `${clean(found.error ?? '')}; nothing was added (--untested adds it all the same)`,
+            );
+        }
+        const added = await located(clusters.add(name, config));
+        cli.show(added, () => {
+          cli.line(`cluster ${clean(name)} is connected`);
+          cli.note(`its nodes join as it is looked at; see them with: muster nodes --cluster ${clean(name)}`);
+        });
+      }),
+    );
+}
+
+function testCommand(cli: Cli): Command {
+  const command = new Command('test')
+    .summary('look at a cluster and say what is found')
+    .description(
+      'Look at a cluster now and say what is found: its nodes, what they have, and what jobs may ask for that it cannot do.\n' +
+        'Give the name of a cluster, or a file or flags for one that is not added yet.',
+    )
+    .argument('[cluster]', 'the name of one that was added');
+  return withConfig(command).action(
+    cli.act(async (name: string | undefined, flags: ConfigFlags) => {
+      if (name !== undefined && givenFlags(flags).length > 0)
+        throw usage(
+          'give the name of a cluster, or the configuration of one that is not added yet; not both',
+        );
+      const { clusters } = cli.client();
+      const found = await (name === undefined ? testGiven(cli, flags) : clusters.test(name));
+      cli.show(found, () => tellTest(cli, found));
+      return found.answered ? exit.ok : exit.failed;
+    }),
+  );
+}
+
+async function testGiven(cli: Cli, flags: ConfigFlags): Promise<ClusterTestView> {
+  const { config, located } = await configOf(cli, flags);
+  return located(cli.client().clusters.testConfig(config));
+}
+
+type TestNode = ClusterTestView['nodes'][number];
+
+function tellTest(cli: Cli, { answered, error, settled, nodes, runs, lacks }: ClusterTestView): void {
+  if (!answered) {
+    cli.line(`no answer: ${clean(error ?? '')}`);
+    return;
+  }
+  const columns: Column<TestNode>[] = [
+    { title: 'NODE', cell: ({ name }) => name, importance: 100, fixed: true },
+    { title: 'CORES', cell: ({ cpuMilli }) => formatMilli(cpuMilli), align: 'right', importance: 50 },
+    { title: 'MEMORY', cell: ({ memoryMib }) => sizeText(memoryMib), align: 'right', importance: 40 },
+    { title: 'DEVICES', cell: devicesText, importance: 80 },
+    { title: 'LABELS', cell: labelsText, importance: 30, least: 12 },
+    { title: 'TAKES WORK', cell: ({ closed }) => closed ?? 'yes', importance: 70, least: 12 },
+  ];
+  cli.table(columns, nodes);
+  const open = nodes.filter(({ closed }) => closed === null).length;
+  cli.line();
+  cli.line(`it answers: ${open} of ${nodes.length} nodes take work, and it holds ${runs} runs of Muster`);
+  if (!settled)
+    cli.line(
+      'its controller was started a moment ago; nothing is started there until its nodes have reported',
+    );
+  for (const lack of lacks) cli.line(`- ${lack}`);
+}
+
+function devicesText({ devices }: TestNode): string {
+  const each = Object.entries(devices).map(([model, count]) => `${count} ${model}`);
+  return each.length === 0 ? '-' : each.join(', ');
+}
+
+function labelsText({ labels }: TestNode): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(' ');
+}
+
+function drainCommand(cli: Cli): Command {
+  return new Command('drain')
+    .summary('keep new work off a cluster')
+    .description(
+      'Keep new work off all nodes of a cluster, those that join later too; what runs there goes on.',
+    )
+    .argument('<cluster>', 'its name')
+    .requiredOption('--reason <text>', 'why, for whoever wonders')
+    .action(
+      cli.act(async (name: string, { reason }: { reason: string }) => {
+        const cluster = await cli.client().clusters.drain(name, reason);
+        cli.show(cluster, () =>
+          cli.line(`${clean(name)} takes no new work; "muster clusters undrain ${clean(name)}" ends that`),
+        );
+      }),
+    );
+}
+
+function undrainCommand(cli: Cli): Command {
+  return new Command('undrain')
+    .summary('let new work onto a cluster again')
+    .description(
+      'Let new work onto the nodes of a cluster again; nodes that were drained one by one stay so.',
+    )
+    .argument('<cluster>', 'its name')
+    .action(
+      cli.act(async (name: string) => {
+        const cluster = await cli.client().clusters.undrain(name);
+        cli.show(cluster, () => cli.line(`${clean(name)} takes new work again`));
+      }),
+    );
+}
+
+function removeCommand(cli: Cli): Command {
+  return new Command('remove')
+    .summary('forget a cluster that holds no work')
+    .description('Forget a cluster that holds no work, and its nodes with it. Drain it and wait first.')
+    .argument('<cluster>', 'its name')
+    .action(
+      cli.act(async (name: string) => {
+        const cluster = await cli.client().clusters.remove(name);
+        cli.show(cluster, () => cli.line(`${clean(name)} is removed, and its nodes with it`));
+      }),
+    );
+}

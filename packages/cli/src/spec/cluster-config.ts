@@ -1,0 +1,69 @@
+// The configuration of a cluster, from flags or from a file (YAML or JSON, one document). The server checks it, which knows the kinds;
+// what it refuses is told by the flag that said it, or as file:line:column.
+import type { ClusterConfigInput } from '@muster/model';
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { usage } from '../failure.ts';
+import { atPlace } from './check.ts';
+import { parseClusterFile, readSpecFile } from './documents.ts';
+import { inFlags } from './from-flags.ts';
+
+export interface GivenConfig {
+  readonly config: ClusterConfigInput;
+  /** What the server refuses of it is told where it was said. */
+  located<T>(answer: Promise<T>): Promise<T>;
+}
+
+/** By the field of the configuration that each is; what needs more than a word is written in a file. */
+const fields = {
+  kind: ['--kind <kind>', 'slurm, kubernetes, or agent for machines with agents'],
+  directory: ['--directory <path>', 'slurm: a directory that the server and all its nodes see'],
+  conf: ['--conf <path>', 'slurm: its configuration file, where it is not the usual one'],
+  partition: ['--partition <name>', 'slurm: the partition of its jobs'],
+  account: ['--account <name>', 'slurm: the account of its jobs'],
+  qos: ['--qos <name>', 'slurm: the quality of service of its jobs'],
+  kubeconfig: ['--kubeconfig <path>', 'kubernetes: a kubeconfig file that every server can read'],
+  context: ['--context <name>', "kubernetes: one of the file's contexts; its current one when left out"],
+  namespace: ['--namespace <name>', 'kubernetes: the namespace of its pods'],
+  image: ['--image <image>', 'kubernetes: for jobs that name no image'],
+  pool: ['--pool <name>', 'the pool of its nodes'],
+  region: ['--region <name>', 'where it is; the label region of its nodes'],
+  capacity: ['--capacity <kind>', 'owned, reserved, on-demand or spot; the label capacity of its nodes'],
+} as const satisfies Record<string, readonly [flag: string, help: string]>;
+
+export type ConfigFlags = { readonly [F in keyof typeof fields]?: string } & { readonly file?: string };
+
+export function withConfig(command: Command): Command {
+  command.option('-f, --file <file>', 'its configuration as YAML or JSON; "-" is stdin');
+  for (const [flag, help] of Object.values(fields)) command.option(flag, help);
+  return command;
+}
+
+/** Those of the configuration that stand on the command line, the file among them. */
+export function givenFlags(flags: ConfigFlags): string[] {
+  return ['file', ...Object.keys(fields)].filter((name) => flags[name as keyof ConfigFlags] !== undefined);
+}
+
+export async function configOf(cli: Cli, flags: ConfigFlags): Promise<GivenConfig> {
+  const given = givenFlags(flags);
+  if (flags.file !== undefined) {
+    if (given.length > 1) throw usage(`give a file or flags, not both; --${given[1]} can stand in the file`);
+    return fromFile(cli, flags.file);
+  }
+  if (flags.kind === undefined)
+    throw usage('say what kind of cluster it is (--kind slurm), or give a file (-f)');
+  const config = Object.fromEntries(given.map((name) => [name, flags[name as keyof ConfigFlags]]));
+  return { config: config as ClusterConfigInput, located: (answer) => answer.catch(inFlags) };
+}
+
+async function fromFile(cli: Cli, path: string): Promise<GivenConfig> {
+  const file = path === '-' ? 'stdin' : path;
+  const document = parseClusterFile(await readSpecFile(path, cli.terminal.stdin), file);
+  return {
+    config: document.value as ClusterConfigInput,
+    located: (answer) =>
+      answer.catch((error) => {
+        throw atPlace(document, file, error);
+      }),
+  };
+}

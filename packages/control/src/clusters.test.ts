@@ -1,0 +1,218 @@
+// Which clusters are spoken for, and what is written down of them, with a store and drivers that are played here. The same on a
+// real Slurm: tests/slurm.
+import type { Listing, ListingContext, ListingDriver } from '@muster/drivers';
+import { type ClusterConfig, freshId, type Inventory, type NodeId, type RunId } from '@muster/model';
+import type { AdmitNode, ClusterRow, Store } from '@muster/store';
+import { expect, it } from 'vitest';
+import { startClusters } from './clusters.ts';
+import { testCluster } from './test-cluster.ts';
+import { virtualWorld } from './testing/virtual-world.ts';
+
+const server = freshId('server', 1, new Uint8Array(9));
+const config = {
+  kind: 'slurm',
+  pool: 'gpu',
+  capacity: 'spot',
+  region: 'north',
+  directory: '/shared',
+  projects: {},
+  devices: {},
+  ports: { first: 20_000, count: 10 },
+} as const satisfies ClusterConfig;
+const run = 'run_000000000000000001_1' as RunId;
+const inventory: Inventory = {
+  cpuMilli: 8000,
+  memoryMib: 4000,
+  devices: [{ index: 0, kind: 'gpu', model: 'H100', memoryMib: 0, uuid: 'n1/0' }],
+  labels: { 'feature-ib': 'yes', 'not a label': 'x' },
+  capabilities: ['signals'],
+  address: '10.0.0.1',
+  ports: config.ports,
+};
+const gang = (node: string, rank: number) =>
+  ({ run, rank, node, began: true, state: 'ended', exit: { ok: true } }) as const;
+const noNodes: Listing = { boot: 'one', settled: true, nodes: [], reports: [] };
+const oneNode: Listing = { ...noNodes, nodes: [{ name: 'n1', inventory, closed: null }] };
+
+function play(listing: Listing = oneNode) {
+  const world = virtualWorld();
+  const said: string[] = [];
+  let contextOf: ListingContext = { nodeName: () => null };
+  let made = 0;
+  const nodes = new Map<string, NodeId>();
+  const stage = {
+    epoch: 7 as number | null,
+    rows: [{ name: 'alpha', config }] as Partial<ClusterRow>[],
+    listing: listing as Listing | Error,
+    /** Names that another node has. */
+    taken: [] as string[],
+  };
+  const committed = <T>(value: T) => ({ outcome: 'committed', sequence: 1, value });
+  const store = {
+    clusters: async () => stage.rows,
+    async admitNodes(_epoch: number, cluster: string, items: readonly AdmitNode[]) {
+      said.push(
+        `admit ${cluster}: ${items.map(({ name, closed }) => (closed ? `${name} (${closed})` : name)).join()}`,
+      );
+      for (const { knownAs, node } of items) if (!nodes.has(knownAs)) nodes.set(knownAs, node);
+      for (const name of stage.taken) nodes.delete(name);
+      return committed({
+        nodes: [...nodes].map(([knownAs, node]) => ({ node, knownAs })),
+        refused: stage.taken,
+      });
+    },
+    noteCluster: async (
+      _epoch: number,
+      cluster: string,
+      sign: { kind: string; forMs?: number; why?: string },
+    ) =>
+      committed(
+        said.push(
+          `${cluster}: ${[sign.kind, sign.forMs, sign.why].filter((x) => x !== undefined).join(' ')}`,
+        ),
+      ),
+    nodeKey: async () => ({ key: '', session: null }),
+    async hello(hello: { inventory: Inventory; tasks: readonly { state: string }[] }) {
+      const { cpuMilli, labels } = hello.inventory;
+      said.push(
+        `hello ${cpuMilli} ${JSON.stringify(labels)} ${hello.tasks.map(({ state }) => state).join()}`.trim(),
+      );
+      return committed({});
+    },
+    renew: async () => committed({ live: [] }),
+    observe: async () => committed({}),
+  } as unknown as Store;
+  const connect = (_config: ClusterConfig, context: ListingContext): ListingDriver => {
+    contextOf = context;
+    said.push('open');
+    return {
+      capabilities: { has: ['signals'], assigns: 'count' },
+      async look() {
+        if (stage.listing instanceof Error) throw stage.listing;
+        return stage.listing;
+      },
+      forget: async (forgotten: RunId) => void said.push(`forget ${forgotten}`),
+      close: async () => void said.push('close'),
+      output: async () => ({ offset: 0, data: new Uint8Array(), size: 0, end: true }),
+    } as unknown as ListingDriver;
+  };
+  const freshNode = (): NodeId => freshId('node', 1, new Uint8Array(9).fill(++made));
+  const onBug = (error: unknown): void => {
+    throw error;
+  };
+  const more = { server, process: 'p', epoch: () => stage.epoch, freshNode, onReady: () => {}, onBug };
+  const clusters = startClusters({ world, store, connect, ...more });
+  const nodeOf = (name: string): NodeId => nodes.get(name) as NodeId;
+  const pass = async (ms: number): Promise<string[]> => {
+    await world.advance(ms);
+    return said.splice(0);
+  };
+  return {
+    stage,
+    clusters,
+    connect,
+    pass,
+    nodeOf,
+    nodeName: (node: NodeId) => contextOf.nodeName(node),
+    world,
+  };
+}
+
+const labels = '{"feature-ib":"yes","capacity":"spot","region":"north"}';
+
+it('admits what a cluster lists, says hello for it with the labels of its configuration, and knows its names', async () => {
+  const { clusters, pass, nodeOf, nodeName } = play();
+  expect(await pass(10)).toEqual(['open', 'admit alpha: alpha-n1', 'alpha: answer', `hello 8000 ${labels}`]);
+  expect(clusters.speaksFor(nodeOf('n1'))).toBe(true);
+  expect(nodeName(nodeOf('n1'))).toBe('n1');
+  expect(await clusters.output({ node: nodeOf('n1') } as never)).toMatchObject({ end: true });
+  await expect(clusters.output({ node: 'node_x' as NodeId } as never)).rejects.toThrow(/no cluster/);
+  // Nothing is new: neither admitted nor greeted again.
+  expect(await pass(10_000)).toEqual([]);
+});
+
+it('says hello again for a node that changed, and for one that is no longer listed, which has nothing then', async () => {
+  const { stage, pass } = play();
+  await pass(10);
+  stage.listing = {
+    ...oneNode,
+    nodes: [{ name: 'n1', inventory: { ...inventory, cpuMilli: 4000 }, closed: null }],
+  };
+  expect(await pass(2000)).toEqual([`hello 4000 ${labels}`]);
+  stage.listing = noNodes;
+  expect(await pass(2000)).toEqual(['admit alpha: ', 'hello 0 {}']);
+});
+
+it('takes no work onto a node of which nonsense is told, and warns of a name that another node has', async () => {
+  const { stage, pass, world } = play({
+    ...noNodes,
+    nodes: [{ name: 'n1', inventory: { ...inventory, cpuMilli: -1 }, closed: null }],
+  });
+  expect((await pass(10))[1]).toMatch(
+    /^admit alpha: alpha-n1 \(what the cluster says of it cannot be: cpuMilli/,
+  );
+  stage.taken = ['n1'];
+  await pass(40_000);
+  expect(world.logged.join('\n')).toContain('node n1 of alpha is left out: alpha-n1 is another node');
+});
+
+it('forgets a run once the end of its tasks is told for every node of it', async () => {
+  const { stage, pass } = play();
+  await pass(10);
+  const both = ['n1', 'n2'].map((name) => ({ name, inventory, closed: null }));
+  stage.listing = { ...noNodes, nodes: both, reports: [gang('n1', 0), gang('n2', 1)] };
+  const said = await pass(4000);
+  expect(said.indexOf(`forget ${run}`)).toBeGreaterThan(
+    said.findLastIndex((line) => line.startsWith('hello')),
+  );
+});
+
+it('tells for how long a cluster has not answered, and why, and that it does again', async () => {
+  const { stage, pass } = play();
+  await pass(10);
+  stage.listing = new Error('squeue: Unable to contact slurm controller\nmore');
+  const silent = await pass(34_000);
+  expect(silent).toEqual(
+    [2000, 18_000, 32_000]
+      .map((ms) => `alpha: silence ${ms} squeue: Unable to contact slurm controller`)
+      .map((line) => expect.stringMatching(line.replace(/\d+/, '\\d+'))),
+  );
+  stage.listing = oneNode;
+  expect(await pass(2000)).toContain('alpha: answer');
+});
+
+it('opens what is added, closes what is removed or changed, and holds nothing while another server leads', async () => {
+  const { stage, clusters, pass } = play();
+  await pass(10);
+  stage.rows = [
+    { name: 'alpha', config: { ...config, region: 'south' } },
+    { name: 'plain', config: { kind: 'agent', pool: 'p', capacity: 'owned' } },
+  ];
+  expect((await pass(2000)).slice(0, 2)).toEqual(['close', 'open']);
+  expect(clusters.open()).toHaveLength(1);
+  stage.epoch = null;
+  expect(await pass(2000)).toEqual(['close']);
+  expect(clusters.open()).toHaveLength(0);
+  stage.epoch = 8;
+  expect((await pass(2000))[0]).toBe('open');
+  stage.rows = [];
+  expect(await pass(2000)).toEqual(['close']);
+});
+
+it('a test of a cluster says what it found, what it cannot do, and why it did not answer', async () => {
+  const { stage, connect } = play();
+  expect(await testCluster(config, connect)).toMatchObject({
+    answered: true,
+    nodes: [{ name: 'n1', closed: null, devices: { H100: 1 } }],
+    lacks: expect.arrayContaining([
+      'it runs no container images',
+      'it chooses the devices of a task itself, by count',
+    ]),
+  });
+  stage.listing = new Error('no such partition');
+  expect(await testCluster(config, connect)).toMatchObject({
+    answered: false,
+    error: 'no such partition',
+    nodes: [],
+  });
+});

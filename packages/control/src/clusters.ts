@@ -1,0 +1,132 @@
+// The clusters that an operator connected, on the server that leads: one driver and one speaker for each, opened when it is added
+// and closed when it is removed, changed, or another server leads. Also tells the store whether each of them answers.
+import type { ListingContext, ListingDriver, OutputAnswer, OutputRequest } from '@muster/drivers';
+import {
+  type ClusterConfig,
+  type ClusterSign,
+  canonicalJson,
+  type NodeId,
+  OperationalError,
+  type ServerId,
+} from '@muster/model';
+import type { Store } from '@muster/store';
+import { type Cluster, startCluster } from './cluster.ts';
+import { clusterNodes } from './cluster-nodes.ts';
+import { type Loop, startLoop } from './loop.ts';
+import type { World } from './world.ts';
+
+export interface ClustersDeps {
+  readonly world: World;
+  readonly store: Pick<
+    Store,
+    'clusters' | 'admitNodes' | 'noteCluster' | 'nodeKey' | 'hello' | 'renew' | 'observe'
+  >;
+  readonly server: ServerId;
+  /** Different in every process of every server. */
+  readonly process: string;
+  readonly epoch: () => number | null;
+  readonly freshNode: () => NodeId;
+  readonly connect: Connect;
+  readonly onReady: () => void;
+  readonly onBug: (error: unknown) => void;
+}
+
+/** Nodes with agents speak for themselves; every other kind has a driver. */
+export type DrivenConfig = Exclude<ClusterConfig, { readonly kind: 'agent' }>;
+export type Connect = (config: DrivenConfig, context: ListingContext) => ListingDriver;
+
+export interface Clusters {
+  /** Those that are open now. */
+  open(): readonly Cluster[];
+  speaksFor(node: NodeId): boolean;
+  output(request: OutputRequest): Promise<OutputAnswer>;
+  /** Loops that go on failing, and with what. */
+  troubles(): readonly string[];
+  stop(): Promise<void>;
+}
+
+const sweepMs = 2000;
+/** An answer is written down at least so often, and so is silence. */
+const noteEveryMs = 15_000;
+
+interface Opened {
+  readonly config: string;
+  readonly cluster: Cluster;
+  close(): Promise<void>;
+}
+
+export function startClusters(deps: ClustersDeps): Clusters {
+  const { world, store, epoch } = deps;
+  const opened = new Map<string, Opened>();
+  let opens = 0;
+
+  async function step(): Promise<number> {
+    const rows = epoch() === null ? [] : await store.clusters();
+    const wanted = new Map(rows.map(({ name, config }) => [name, { config, text: canonicalJson(config) }]));
+    for (const [name, { config }] of opened) if (wanted.get(name)?.text !== config) await shut(name);
+    for (const [name, { config, text }] of wanted) if (!opened.has(name)) open(name, config, text);
+    return sweepMs;
+  }
+
+  function open(name: string, config: ClusterConfig, text: string): void {
+    if (config.kind === 'agent') return;
+    const nodes = clusterNodes({ ...deps, name, config, open: (context) => deps.connect(config, context) });
+    const own = { driver: nodes, process: `${deps.process}-${++opens}`, onLook: healthOf(name) };
+    const cluster = startCluster({ ...deps, ...own });
+    const close = async (): Promise<void> => {
+      await cluster.close();
+      await nodes.close();
+    };
+    opened.set(name, { config: text, cluster, close });
+  }
+
+  async function shut(name: string): Promise<void> {
+    const one = opened.get(name);
+    opened.delete(name);
+    await one?.close();
+  }
+
+  /** Counted from when it was opened here: a new leader counts anew. */
+  function healthOf(name: string): (error: Error | null) => Promise<void> {
+    let answeredAtMs = world.clock.monotonicMs();
+    let notedAtMs = Number.NEGATIVE_INFINITY;
+    let noted: ClusterSign['kind'] | null = null;
+    return async (error) => {
+      const nowMs = world.clock.monotonicMs();
+      if (!error) answeredAtMs = nowMs;
+      const sign: ClusterSign = error
+        ? {
+            kind: 'silence',
+            forMs: Math.round(nowMs - answeredAtMs),
+            why: error.message.split('\n', 1)[0]!.slice(0, 500),
+          }
+        : { kind: 'answer' };
+      const leading = epoch();
+      if (leading === null || (sign.kind === noted && nowMs - notedAtMs < noteEveryMs)) return;
+      const answer = await store.noteCluster(leading, name, sign);
+      if (answer.outcome === 'committed') [noted, notedAtMs] = [sign.kind, nowMs];
+    };
+  }
+
+  const loop: Loop = startLoop(world, { name: 'clusters', step, onBug: deps.onBug });
+  const speaker = (node: NodeId): Cluster | undefined =>
+    [...opened.values()].find(({ cluster }) => cluster.speaksFor(node))?.cluster;
+  return {
+    open: () => [...opened.values()].map(({ cluster }) => cluster),
+    speaksFor: (node) => speaker(node) !== undefined,
+    async output(request) {
+      const cluster = speaker(request.node);
+      if (!cluster)
+        throw new OperationalError('node-unreachable', `no cluster of this server has node ${request.node}`);
+      return cluster.output(request);
+    },
+    troubles: () =>
+      [loop, ...[...opened.values()].map(({ cluster }) => cluster)]
+        .map((one) => one.trouble())
+        .filter((text) => text !== null),
+    async stop() {
+      await loop.stop();
+      for (const name of [...opened.keys()]) await shut(name);
+    },
+  };
+}

@@ -1,0 +1,33 @@
+// One look at a cluster, for an operator who wants to know whether it is connected right: what it lists, and what it cannot do.
+import type { DriverCapabilities, ListedNode } from '@muster/drivers';
+import { type Capability, type ClusterTestView, capabilityTexts } from '@muster/model';
+import type { Connect, DrivenConfig } from './clusters.ts';
+
+export async function testCluster(config: DrivenConfig, connect: Connect): Promise<ClusterTestView> {
+  const driver = connect(config, { nodeName: () => null });
+  const { kind } = config;
+  const lacks = lacking(driver.capabilities);
+  try {
+    const { settled, nodes, reports } = await driver.look();
+    const runs = new Set(reports.map(({ run }) => run)).size;
+    return { kind, answered: true, error: null, settled, nodes: nodes.map(nodeView), runs, lacks };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { kind, answered: false, error: message, settled: false, nodes: [], runs: 0, lacks };
+  } finally {
+    await driver.close();
+  }
+}
+
+function lacking({ has, assigns }: DriverCapabilities): string[] {
+  const all = Object.keys(capabilityTexts) as Capability[];
+  const missing = all.filter((one) => !has.includes(one)).map((one) => capabilityTexts[one]);
+  return assigns === 'count' ? [...missing, 'it chooses the devices of a task itself, by count'] : missing;
+}
+
+function nodeView({ name, closed, inventory }: ListedNode): ClusterTestView['nodes'][number] {
+  const devices: Record<string, number> = {};
+  for (const { model } of inventory.devices) devices[model] = (devices[model] ?? 0) + 1;
+  const { cpuMilli, memoryMib, labels } = inventory;
+  return { name, closed, cpuMilli, memoryMib, devices, labels };
+}

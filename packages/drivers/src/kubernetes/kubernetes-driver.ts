@@ -1,0 +1,227 @@
+// The Kubernetes driver. A task is one pod whose name follows from the run's key and the task's rank, so the API server refuses a
+// second one; pods are bound to the nodes that the plan chose once all of the run exist (submission.ts). Everything is seen by
+// watches, and read from the API server itself where a decision hangs on it.
+import { type NodeId, OperationalError, type RunId, type StopCommand, type TaskReport } from '@muster/model';
+import * as z from 'zod';
+import type { CommandAnswer, Driver, DriverCapabilities, OutputAnswer, OutputRequest } from '../contract.ts';
+import { Gathering, type Part } from '../gathering.ts';
+import type { ListedReport } from '../listing-driver.ts';
+import { ApiError, type KubeClient } from './client.ts';
+import { epochsIn } from './epochs.ts';
+import { deviceResources } from './inventory.ts';
+import {
+  type KubeNode,
+  marks,
+  type OtherPod,
+  readNode,
+  readOtherPod,
+  readOurPod,
+  type StopFacts,
+} from './objects.ts';
+import { graceSecondsOf, type PlacedTask, type PodSettings, podName, tombstoneOf } from './pod.ts';
+import { podsOf } from './pods.ts';
+import { exitOf, reportsOf } from './reports.ts';
+import { each, submitRun } from './submission.ts';
+import { takenBy } from './taken.ts';
+import { taskLogs } from './task-log.ts';
+import { Upkeep } from './upkeep.ts';
+import { Vanished } from './vanished.ts';
+import { watch } from './watched.ts';
+
+export interface KubernetesDeps {
+  readonly client: KubeClient;
+  readonly pods: PodSettings;
+  /** Kubernetes' name of a node; null when it is none of this cluster. */
+  readonly nodeName: (node: NodeId) => string | null;
+  /** How long the commands of a run on several nodes may come one after another. */
+  readonly gatherMs?: number;
+  /** For how long the pods of an ended run are kept, so that its output can be read. */
+  readonly keepMs?: number;
+}
+
+export interface KubernetesSight {
+  /** The uid of our namespace: another one is another cluster. */
+  readonly boot: string;
+  readonly nodes: readonly KubeNode[];
+  readonly reports: readonly ListedReport[];
+  /** What pods that are not ours hold, by node. */
+  readonly taken: ReadonlyMap<string, Omit<OtherPod, 'node'>>;
+}
+
+export interface KubernetesDriver extends Driver {
+  /** Everything there is to see; `fresh`: nothing that was answered before this call is missing. Rejects when it is not known. */
+  look(fresh?: boolean): Promise<KubernetesSight>;
+  /** The end of all its tasks is committed: it is told no more. */
+  forget(run: RunId): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const kubernetesCapabilities: DriverCapabilities = {
+  has: ['containers', 'signals', 'unlike-groups', 'uneven-nodes'],
+  assigns: 'count',
+};
+
+const namespaceObject = z.object({ metadata: z.object({ uid: z.string() }) });
+const lease = z.object({ spec: z.object({ renewTime: z.string() }) });
+const outputLookMs = 200;
+
+export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
+  const { client, nodeName } = deps;
+  const { namespace } = deps.pods;
+  const pods = podsOf(client, namespace);
+  const epochs = epochsIn(client, namespace);
+  const logs = taskLogs(client);
+  const own = watch(client, {
+    path: `/api/v1/namespaces/${namespace}/pods`,
+    query: { labelSelector: marks.run },
+    read: readOurPod,
+  });
+  const others = watch(client, {
+    path: '/api/v1/pods',
+    query: {
+      labelSelector: `!${marks.run}`,
+      fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed,spec.nodeName!=',
+    },
+    read: readOtherPod,
+  });
+  const nodes = watch(client, { path: '/api/v1/nodes', read: readNode });
+  const gathering = new Gathering(deps.gatherMs ?? 10_000, send);
+  const upkeep = new Upkeep(pods, deps.keepMs ?? 3_600_000);
+  const vanished = new Vanished({
+    renewal,
+    isForgotten: (pod) => upkeep.isForgotten(pod),
+    nowMs: () => performance.now(),
+  });
+  let boot: string | null = null;
+
+  async function renewal(node: string): Promise<string | null> {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`;
+    try {
+      return lease.parse(await client.call('GET', path)).spec.renewTime;
+    } catch {
+      return null;
+    }
+  }
+
+  async function send(parts: readonly Part[]): Promise<CommandAnswer> {
+    return answered(async () => {
+      const [first] = parts;
+      if (!first) return { outcome: 'refused', detail: 'the run has no tasks' };
+      const known = new Map([...(await nodes.all()).values()].map((node) => [node.name, node]));
+      const tasks: PlacedTask[] = [];
+      for (const { node, command } of parts) {
+        const found = known.get(nodeName(node) ?? '');
+        if (!found) return { outcome: 'refused', detail: 'Kubernetes has no such node' };
+        for (const task of command.tasks)
+          tasks.push({ task, node: found.name, devices: devicesOf(task.devices, found) });
+      }
+      if (first.command.image === null && deps.pods.defaultImage === null)
+        return { outcome: 'refused', detail: 'the job names no image, and the cluster has no default image' };
+      return submitRun(client, pods, deps.pods, { command: first.command, tasks });
+    });
+  }
+
+  async function stop({ run, class: errorClass, reason, graceMs }: StopCommand): Promise<CommandAnswer> {
+    const facts: StopFacts = { class: errorClass, code: 'stopped', reason };
+    for (;;) {
+      const held = await pods.of(run);
+      // Nothing is there, so the name is taken before a start can have it.
+      if (held.length === 0) {
+        if (await pods.create(tombstoneOf(run, JSON.stringify(facts), namespace)))
+          return { outcome: 'accepted' };
+        continue;
+      }
+      const live = held.filter((pod) => !pod.tombstone && exitOf(pod) === null);
+      await each(live, (pod) => pods.stop(pod, facts, graceSecondsOf(graceMs)));
+      return { outcome: 'accepted' };
+    }
+  }
+
+  async function find(node: NodeId, run: RunId): Promise<readonly TaskReport[]> {
+    const name = nodeName(node);
+    const told = [...reportsOf(await pods.of(run)), ...reportsOf(vanished.ghostsOf(run))];
+    return told.filter((report) => report.node === name).map(withoutNode);
+  }
+
+  async function output({ run, rank, offset, maxBytes, waitMs }: OutputRequest): Promise<OutputAnswer> {
+    const deadline = performance.now() + waitMs;
+    const path = `/api/v1/namespaces/${namespace}/pods/${podName(run, rank)}/log`;
+    for (;;) {
+      const pod = await pods.get(run, rank);
+      // Its pod is kept for a while only; a tombstone never wrote anything.
+      if (!pod || pod.tombstone) return { offset, data: new Uint8Array(), size: offset, end: true };
+      const over = exitOf(pod) !== null;
+      if (pod.container.is === 'running' || pod.container.is === 'terminated')
+        return logs.read({ path, over, offset, maxBytes, waitMs: Math.max(0, deadline - performance.now()) });
+      if (over || performance.now() >= deadline)
+        return { offset, data: new Uint8Array(), size: offset, end: over };
+      await new Promise((resolve) => setTimeout(resolve, outputLookMs));
+    }
+  }
+
+  async function look(fresh = false): Promise<KubernetesSight> {
+    const all = <T>(watched: { all(): Promise<T>; refresh(): Promise<T> }): Promise<T> =>
+      fresh ? watched.refresh() : watched.all();
+    if (fresh || boot === null)
+      boot = namespaceObject.parse(await client.call('GET', `/api/v1/namespaces/${namespace}`)).metadata.uid;
+    const [ours, theirs, machines] = await Promise.all([all(own), all(others), all(nodes)]);
+    const nodeList = [...machines.values()];
+    const missing = await vanished.missing(ours, new Set(nodeList.map(({ name }) => name)));
+    await upkeep.tend(ours);
+    const byRun = Map.groupBy(ours.values(), ({ run }) => run);
+    const reports = [...[...byRun.values()].flatMap(reportsOf), ...missing];
+    const open = reports.filter((report) => !upkeep.isForgotten(report));
+    return { boot, nodes: nodeList, reports: open, taken: takenBy(theirs.values()) };
+  }
+
+  return {
+    capabilities: kubernetesCapabilities,
+    submit: (target, command) =>
+      answered(async () => {
+        if (!(await epochs.admit(target.epoch))) return { outcome: 'stale-epoch' };
+        return gathering.add({ node: target.node, command });
+      }),
+    stop: (target, command) =>
+      answered(async () => {
+        if (!(await epochs.admit(target.epoch))) return { outcome: 'stale-epoch' };
+        return stop(command);
+      }),
+    find: (node, run) => find(node, run).catch(() => null),
+    output: (request) =>
+      output(request).catch((error: unknown) => {
+        const message = `the output of ${request.run} on ${request.node} cannot be read from Kubernetes now`;
+        throw new OperationalError('node-unreachable', message, { cause: error });
+      }),
+    look,
+    forget: async (run) => upkeep.forget(run),
+    async close() {
+      for (const one of [own, others, nodes, epochs, logs]) one.close();
+    },
+  };
+}
+
+/** The plan names devices by index; Kubernetes is told how many of which resource, and its kubelet chooses. */
+function devicesOf(indices: readonly number[], node: KubeNode): Record<string, number> {
+  const resources = deviceResources(node);
+  const counts: Record<string, number> = {};
+  for (const index of indices) {
+    const name = resources[index];
+    if (name === undefined) throw new RangeError(`no device ${index} on ${node.name}`);
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+}
+
+function withoutNode({ run, rank, state, exit }: TaskReport): TaskReport {
+  return { run, rank, state, exit };
+}
+
+async function answered(ask: () => Promise<CommandAnswer>): Promise<CommandAnswer> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof ApiError && error.refused)
+      return { outcome: 'refused', detail: error.message.slice(0, 500) };
+    return { outcome: 'unknown' };
+  }
+}

@@ -1,0 +1,84 @@
+// A Kubernetes cluster as its configuration says, for the control plane. It is opened by the first look: a kubeconfig that cannot be
+// read is then what the cluster's operator is told, and the other clusters go on.
+import type { Inventory, KubernetesConfig } from '@muster/model';
+import type { CommandAnswer } from '../contract.ts';
+import type { Listing, ListingContext, ListingDriver } from '../listing-driver.ts';
+import { createKubeClient } from './client.ts';
+import { closedOf, inventoryOf } from './inventory.ts';
+import { readKubeconfig } from './kubeconfig.ts';
+import { createKubernetesDriver, type KubernetesSight, kubernetesCapabilities } from './kubernetes-driver.ts';
+import type { KubeNode } from './objects.ts';
+import type { PodSettings } from './pod.ts';
+import type { Taken } from './taken.ts';
+
+const unknown: CommandAnswer = { outcome: 'unknown' };
+
+export function openKubernetes(config: KubernetesConfig, { nodeName }: ListingContext): ListingDriver {
+  const pods: PodSettings = {
+    namespace: config.namespace,
+    defaultImage: config.image ?? null,
+    imagePullPolicy: config.imagePullPolicy,
+    imagePullSecrets: config.imagePullSecrets,
+    runtimeClassName: config.runtimeClass ?? null,
+    tolerations: config.tolerations,
+    checkpoints: config.checkpoints ?? null,
+  };
+  const listingOf = listings(config);
+  let opened: { readonly driver: ReturnType<typeof createKubernetesDriver>; close(): Promise<void> } | null =
+    null;
+
+  function open(): typeof opened & {} {
+    if (opened) return opened;
+    const client = createKubeClient(readKubeconfig(config.kubeconfig, config.context));
+    const driver = createKubernetesDriver({ client, pods, nodeName });
+    const close = async (): Promise<void> => {
+      await driver.close();
+      client.close();
+    };
+    opened = { driver, close };
+    return opened;
+  }
+
+  return {
+    capabilities: kubernetesCapabilities,
+    submit: async (target, command) => opened?.driver.submit(target, command) ?? unknown,
+    stop: async (target, command) => opened?.driver.stop(target, command) ?? unknown,
+    find: async (node, run) => opened?.driver.find(node, run) ?? null,
+    output: async (request) => open().driver.output(request),
+    look: async (fresh) => listingOf(await open().driver.look(fresh)),
+    forget: async (run) => opened?.driver.forget(run),
+    close: async () => opened?.close(),
+  };
+}
+
+interface Made {
+  readonly taken: Taken | undefined;
+  readonly inventory: Inventory;
+}
+
+/** Gives the same inventory while a node and what others hold of it are the same. */
+function listings({ ports, tolerations }: KubernetesConfig): (sight: KubernetesSight) => Listing {
+  const made = new WeakMap<KubeNode, Made>();
+
+  function inventory(node: KubeNode, taken: Taken | undefined): Inventory {
+    const before = made.get(node);
+    if (before && JSON.stringify(before.taken) === JSON.stringify(taken)) return before.inventory;
+    const now = inventoryOf(node, { ports, taken });
+    made.set(node, { taken, inventory: now });
+    return now;
+  }
+
+  return ({ boot, nodes, reports, taken }) => {
+    return {
+      boot,
+      // The API server lists everything that was ever told to a node and is not proven over.
+      settled: true,
+      nodes: nodes.map((node) => ({
+        name: node.name,
+        inventory: inventory(node, taken.get(node.name)),
+        closed: closedOf(node, tolerations),
+      })),
+      reports,
+    };
+  };
+}

@@ -1,0 +1,105 @@
+// What is sent for a pod carries its protection. That the API server heeds it: tests/kubernetes.
+import type { RunId } from '@muster/model';
+import { describe, expect, it } from 'vitest';
+import { ApiError, type KubeClient, type Method } from './client.ts';
+import { readOurPod } from './objects.ts';
+import { podsOf } from './pods.ts';
+
+type Sent = readonly [Method, string, unknown];
+
+function recording(answer: (sent: Sent) => unknown = () => ({})): {
+  readonly client: KubeClient;
+  readonly sent: Sent[];
+} {
+  const sent: Sent[] = [];
+  const client: KubeClient = {
+    async call(...call) {
+      sent.push(call as unknown as Sent);
+      return answer(call as unknown as Sent);
+    },
+    stream: () => Promise.reject(new Error('nothing is streamed')),
+    close: () => {},
+  };
+  return { client, sent };
+}
+
+const object = (spec: object) => ({
+  metadata: {
+    name: 'p',
+    uid: 'the-uid',
+    labels: { 'muster/run': 'run_000000000000000001_1', 'muster/rank': '0' },
+    annotations: { 'muster/tasks': '1', 'muster/node': 'n1' },
+  },
+  spec: { terminationGracePeriodSeconds: 5, ...spec },
+  status: { phase: 'Running' },
+});
+const pod = (spec: object = { nodeName: 'n1' }) => readOurPod(object(spec))!;
+const facts = { class: 'cancelled', code: 'stopped', reason: 'asked' } as const;
+const all = '/api/v1/namespaces/ns/pods/p';
+
+describe('calls on a pod', () => {
+  it('stop it by a deadline that has passed, for the very pod', async () => {
+    const { client, sent } = recording();
+    await podsOf(client, 'ns').stop(pod(), facts, 5);
+    expect(sent).toEqual([
+      [
+        'PATCH',
+        all,
+        {
+          metadata: { uid: 'the-uid', annotations: { 'muster/stop': JSON.stringify(facts) } },
+          spec: { activeDeadlineSeconds: 1 },
+        },
+      ],
+    ]);
+  });
+
+  it.each([
+    ['a shorter grace than it was made with', pod(), 1],
+    ['no node', pod({}), 5],
+  ])('delete it when it has %s', async (_, made, graceS) => {
+    const { client, sent } = recording();
+    await podsOf(client, 'ns').stop(made, facts, graceS);
+    expect(sent[0]?.[2]).not.toHaveProperty('spec');
+    expect(sent[1]).toEqual([
+      'DELETE',
+      all,
+      { preconditions: { uid: 'the-uid' }, gracePeriodSeconds: graceS },
+    ]);
+  });
+
+  it('bind the very pod, and take it for bound when it is bound there already', async () => {
+    const taken = recording(([method]) => {
+      if (method === 'POST') throw new ApiError(409, 'Conflict', 'already assigned');
+      return object({ nodeName: 'n1' });
+    });
+    expect(await podsOf(taken.client, 'ns').bind(pod({}))).toBe(true);
+    expect(taken.sent[0]?.[2]).toMatchObject({ metadata: { uid: 'the-uid' }, target: { name: 'n1' } });
+    const elsewhere = recording(([method]) => {
+      if (method === 'POST') throw new ApiError(409, 'Conflict', 'being deleted');
+      return object({});
+    });
+    expect(await podsOf(elsewhere.client, 'ns').bind(pod({}))).toBe(false);
+  });
+
+  it('say that a pod of that name is there already', async () => {
+    const { client } = recording(() => {
+      throw new ApiError(409, 'AlreadyExists', '');
+    });
+    expect(await podsOf(client, 'ns').create({})).toBeNull();
+  });
+
+  it('take an answer that says no for no, and nothing else', async () => {
+    const { client } = recording(() => {
+      throw new ApiError(503, '', 'later');
+    });
+    await expect(podsOf(client, 'ns').get('run_000000000000000001_1' as RunId, 0)).rejects.toThrow('later');
+    const quota = 'pods "p" is forbidden: exceeded quota: small';
+    expect(new ApiError(403, 'Forbidden', quota).refused).toBe(true);
+    const right =
+      'pods is forbidden: User "m" cannot create resource "pods" in API group "" in the namespace "ns"';
+    expect(new ApiError(403, 'Forbidden', right).refused).toBe(false);
+    expect([401, 408, 409, 429, 500, 503, 504].some((status) => new ApiError(status, '', '').refused)).toBe(
+      false,
+    );
+  });
+});

@@ -1,0 +1,116 @@
+// The calls on our pods, each with its protection: a name that exists once, or the uid of the very pod that is meant.
+import type { RunId } from '@muster/model';
+import * as z from 'zod';
+import { ApiError, type KubeClient } from './client.ts';
+import { marks, type OurPod, readOurPod, type StopFacts } from './objects.ts';
+import { podName } from './pod.ts';
+
+export interface Pods {
+  /** Null when one of that name is there already. */
+  create(pod: object): Promise<OurPod | null>;
+  get(run: RunId, rank: number): Promise<OurPod | null>;
+  /** All of a run, as the API server knows them now. */
+  of(run: RunId): Promise<OurPod[]>;
+  /** False when it is bound elsewhere, gone, or being deleted. */
+  bind(pod: OurPod): Promise<boolean>;
+  /** Says why it ends, which stays as it was said first, and has its node end it with its signal and its grace. */
+  stop(pod: OurPod, facts: StopFacts, graceS: number): Promise<void>;
+  /** Ends it by deleting it, and its output with it. */
+  delete(pod: OurPod, graceS: number): Promise<void>;
+  /** Its end is known and told, or it was never bound: the object goes. */
+  discard(pod: OurPod): Promise<void>;
+}
+
+const items = z.object({ items: z.array(z.unknown()) });
+
+export function podsOf(client: KubeClient, namespace: string): Pods {
+  const all = `/api/v1/namespaces/${namespace}/pods`;
+  const at = ({ name }: Pick<OurPod, 'name'>): string => `${all}/${name}`;
+
+  function read(object: unknown): OurPod {
+    const pod = readOurPod(object);
+    if (!pod) throw new ApiError(409, '', 'a pod with the name of one of ours is none of ours');
+    return pod;
+  }
+
+  async function get(name: string): Promise<OurPod | null> {
+    try {
+      return read(await client.call('GET', at({ name })));
+    } catch (error) {
+      if (has(error, 404)) return null;
+      throw error;
+    }
+  }
+
+  async function remove(pod: OurPod, graceS: number | null): Promise<void> {
+    const grace = graceS === null ? {} : { gracePeriodSeconds: graceS };
+    await unlessGone(() => client.call('DELETE', at(pod), { preconditions: { uid: pod.uid }, ...grace }));
+  }
+
+  return {
+    async create(pod) {
+      try {
+        return read(await client.call('POST', all, pod));
+      } catch (error) {
+        if (has(error, 409)) return null;
+        throw error;
+      }
+    },
+    get: (run, rank) => get(podName(run, rank)),
+    async of(run) {
+      const query = new URLSearchParams({ labelSelector: `${marks.run}=${run}` });
+      const found = items.parse(await client.call('GET', `${all}?${query}`)).items;
+      return found.map(readOurPod).filter((pod) => pod !== null);
+    },
+    async bind(pod) {
+      const { name, uid, meant } = pod;
+      const binding = {
+        apiVersion: 'v1',
+        kind: 'Binding',
+        metadata: { name, uid },
+        target: { apiVersion: 'v1', kind: 'Node', name: meant },
+      };
+      try {
+        await client.call('POST', `${at(pod)}/binding`, binding);
+        return true;
+      } catch (error) {
+        if (!has(error, 409) && !has(error, 404)) throw error;
+        // It may be bound already, by us.
+        const now = await get(name);
+        return now !== null && now.uid === uid && now.node === meant;
+      }
+    },
+    async stop(pod, facts, graceS) {
+      const { uid } = pod;
+      const why = pod.stop === null ? { annotations: { [marks.stop]: JSON.stringify(facts) } } : {};
+      // A deadline that has passed is the one way to have a node end a pod, by signal and grace, and keep its output. It has the
+      // grace that the pod was made with.
+      const passed = pod.node !== null && graceS >= pod.graceS;
+      await unlessGone(() =>
+        client.call('PATCH', at(pod), {
+          metadata: { uid, ...why },
+          ...(passed ? { spec: { activeDeadlineSeconds: 1 } } : {}),
+        }),
+      );
+      if (!passed) await remove(pod, graceS);
+    },
+    delete: remove,
+    async discard(pod) {
+      await unlessGone(() => client.call('PATCH', at(pod), { metadata: { uid: pod.uid, finalizers: null } }));
+      await remove(pod, null);
+    },
+  };
+}
+
+/** It may be gone, or another pod may have its name by now. */
+async function unlessGone(call: () => Promise<unknown>): Promise<void> {
+  try {
+    await call();
+  } catch (error) {
+    if (!has(error, 404) && !has(error, 409)) throw error;
+  }
+}
+
+export function has(error: unknown, status: number): boolean {
+  return error instanceof ApiError && error.status === status;
+}

@@ -1,0 +1,170 @@
+// All objects of one kind that a selector picks, kept as they are in the cluster: listed once, then followed by a watch. A watch
+// that ends is taken up where it stopped; one that the API server cannot take up (410) is a reason to list again. A line that was
+// cut off is no event: nothing is applied of it, and the watch goes on from the event before.
+import { setTimeout as pause } from 'node:timers/promises';
+import * as z from 'zod';
+import { ApiError, type KubeClient, waitMs } from './client.ts';
+
+export interface Watched<T> {
+  /** By uid; rejects until there was a first list, and when the watch is broken for longer than is believed. */
+  all(): Promise<ReadonlyMap<string, T>>;
+  /** Lists again, so that nothing which was answered before this call is missing. */
+  refresh(): Promise<ReadonlyMap<string, T>>;
+  close(): void;
+}
+
+export interface WatchSettings<T> {
+  /** Of the collection, with its selectors. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Null for what does not count. */
+  readonly read: (object: unknown) => T | null;
+  /** For how long what is kept is believed after the watch broke. */
+  readonly believedMs?: number;
+}
+
+const list = z.object({
+  metadata: z.object({ resourceVersion: z.string(), continue: z.string().optional() }),
+  items: z.array(z.unknown()),
+});
+const named = z.object({ metadata: z.object({ uid: z.string(), resourceVersion: z.string() }) });
+const event = z.object({
+  type: z.enum(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR']),
+  object: z.unknown(),
+});
+const bookmark = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
+const failure = z.object({ code: z.int().optional(), message: z.string().optional() });
+
+const pageSize = 500;
+/** A watch is ended by the API server after so long, and taken up again. */
+const watchS = 290;
+/** Bookmarks come every minute: a watch that tells nothing for longer is dead. */
+const silentMs = 100_000;
+const maxWaitMs = 10_000;
+const betweenMs = 100;
+
+export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watched<T> {
+  const { path, query = {}, read, believedMs = 20_000 } = settings;
+  const closing = new AbortController();
+  let current = new Map<string, T>();
+  let version: string | null = null;
+  let brokenSinceMs: number | null = null;
+  let listing: Promise<void> | null = null;
+  let following = new AbortController();
+  const loop = run();
+
+  const at = (more: Readonly<Record<string, string>>): string =>
+    `${path}?${new URLSearchParams({ ...query, ...more })}`;
+
+  async function relist(): Promise<void> {
+    const found = new Map<string, T>();
+    let next: string | undefined;
+    for (;;) {
+      const page = list.parse(
+        await client.call('GET', at({ limit: String(pageSize), ...(next ? { continue: next } : {}) })),
+      );
+      for (const item of page.items) keep(found, item);
+      next = page.metadata.continue;
+      if (next) continue;
+      current = found;
+      version = page.metadata.resourceVersion;
+      return;
+    }
+  }
+
+  function keep(into: Map<string, T>, object: unknown): void {
+    const { uid } = named.parse(object).metadata;
+    const value = read(object);
+    if (value === null) into.delete(uid);
+    else into.set(uid, value);
+  }
+
+  function listed(): Promise<void> {
+    listing ??= relist().finally(() => {
+      listing = null;
+    });
+    return listing;
+  }
+
+  function apply(line: string): void {
+    const { type, object } = event.parse(JSON.parse(line));
+    if (type === 'ERROR') {
+      const { code = 500, message = 'the watch failed' } = failure.parse(object);
+      throw new ApiError(code, '', message);
+    }
+    if (type === 'DELETED') current.delete(named.parse(object).metadata.uid);
+    else if (type !== 'BOOKMARK') keep(current, object);
+    version = bookmark.parse(object).metadata.resourceVersion;
+  }
+
+  async function follow(from: string): Promise<void> {
+    const own = new AbortController();
+    following = own;
+    const signal = AbortSignal.any([closing.signal, own.signal]);
+    const more = { watch: 'true', allowWatchBookmarks: 'true', timeoutSeconds: String(watchS) };
+    const stream = await client.stream(at({ ...more, resourceVersion: from }), signal);
+    brokenSinceMs = null;
+    stream.setTimeout(silentMs, () => stream.destroy());
+    for await (const line of linesOf(stream as AsyncIterable<Buffer>)) {
+      // A refresh has listed since: what this one tells may be older.
+      if (own.signal.aborted) return;
+      apply(line);
+    }
+  }
+
+  async function run(): Promise<void> {
+    for (let failures = 0; !closing.signal.aborted; ) {
+      try {
+        if (listing || version === null) await listed();
+        if (version !== null) await follow(version);
+        failures = 0;
+        // A server that ends every watch at once must not be asked all the time.
+        await pause(betweenMs);
+      } catch (error) {
+        if (closing.signal.aborted) return;
+        if (error instanceof ApiError && error.status === 410) version = null;
+        else if (!following.signal.aborted) {
+          brokenSinceMs ??= performance.now();
+          await pause(Math.min(maxWaitMs, waitMs(++failures)), undefined, { signal: closing.signal }).catch(
+            () => {},
+          );
+        }
+      }
+    }
+  }
+
+  return {
+    async all() {
+      if (version === null) await listed();
+      if (brokenSinceMs !== null && performance.now() - brokenSinceMs > believedMs)
+        throw new Error(`the watch of ${path} is broken`);
+      return current;
+    },
+    async refresh() {
+      // One that is under way may have begun before this call.
+      await listing?.catch(() => {});
+      const again = listed();
+      following.abort();
+      await again;
+      return current;
+    },
+    close() {
+      closing.abort();
+      void loop;
+    },
+  };
+}
+
+/** Whole lines only. */
+async function* linesOf(stream: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let rest: Buffer[] = [];
+  for await (const piece of stream) {
+    let from = 0;
+    for (let end = piece.indexOf(10); end >= 0; end = piece.indexOf(10, from)) {
+      yield Buffer.concat([...rest, piece.subarray(from, end)]).toString('utf8');
+      rest = [];
+      from = end + 1;
+    }
+    if (from < piece.length) rest.push(piece.subarray(from));
+  }
+}

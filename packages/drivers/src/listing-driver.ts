@@ -1,0 +1,50 @@
+// The seam between the control plane and a cluster that has no agents of ours (Slurm, Kubernetes): a driver that is asked what the
+// cluster lists, by the cluster's own names. Which node of ours that is, who is told and what is remembered is control's part
+// (packages/control/src/cluster-nodes.ts); a driver keeps to one cluster and its configuration.
+import type { Inventory, NodeId, RunId, TaskReport } from '@muster/model';
+import type { Driver } from './contract.ts';
+
+/** A node as its cluster lists it. */
+export interface ListedNode {
+  /** The cluster's own name of it. */
+  readonly name: string;
+  /** Everything it has, whatever is in use. The same object while nothing changed spares a comparison. */
+  readonly inventory: Inventory;
+  /** Why the cluster puts no new work there, in its words; null when it does. */
+  readonly closed: string | null;
+}
+
+export interface ListedReport extends TaskReport {
+  /** The cluster's own name of its node. */
+  readonly node: string;
+  /** Its process was there, whatever became of it since. */
+  readonly began: boolean;
+}
+
+export interface Listing {
+  /** Another word for another life of the cluster's controller: what was known of the one before is told anew. */
+  readonly boot: string;
+  /** What is not listed does not run. */
+  readonly settled: boolean;
+  readonly nodes: readonly ListedNode[];
+  /** Of every run of ours that was not forgotten, ended or not; also on nodes that are no longer listed. */
+  readonly reports: readonly ListedReport[];
+}
+
+export interface ListingDriver extends Driver {
+  /**
+   * Rejects, with a message for an operator, when the cluster does not answer or cannot be read. `fresh`: nothing that was
+   * answered before this call may be missing; else what is kept from before will do.
+   */
+  look(fresh?: boolean): Promise<Listing>;
+  /** The end of all its tasks is committed: it need not be told again, and nothing of this key will ever run. */
+  forget(run: RunId): Promise<void>;
+  /** Looks no more; running work goes on. */
+  close(): Promise<void>;
+}
+
+/** What a driver is told of ours, besides its configuration. */
+export interface ListingContext {
+  /** The cluster's own name of a node; null when it is none of this cluster. */
+  readonly nodeName: (node: NodeId) => string | null;
+}

@@ -1,0 +1,81 @@
+// A Slurm cluster as its configuration says, for the control plane: commands of this machine, a directory that it sees too.
+import { defaultHardware, parseSizeMib, type SlurmConfig, slurmBilling } from '@muster/model';
+import type { Listing, ListingContext, ListingDriver } from '../listing-driver.ts';
+import { slurmCommands } from './commands.ts';
+import { inventoryOf } from './inventory.ts';
+import type { SlurmNode } from './listing.ts';
+import { localRunDirectories } from './run-directory.ts';
+import type { Sight } from './sight.ts';
+import { createSlurmDriver } from './slurm-driver.ts';
+
+/** Longer than the ten seconds for which sbatch itself waits for a controller. */
+const commandTimeoutMs = 15_000;
+const tidyEveryMs = 3_600_000;
+/** Output of a run that is over, and the word that it is: no submit of it comes so late. */
+const keepMs = 7 * 24 * 3_600_000;
+
+export function openSlurm(config: SlurmConfig, { nodeName }: ListingContext): ListingDriver {
+  const env: Record<string, string> = config.conf === undefined ? {} : { SLURM_CONF: config.conf };
+  const directories = localRunDirectories(config.directory);
+  let tidyAtMs = 0;
+
+  /** A look is what happens often; what goes wrong with the file system it meets by itself. */
+  function tidyNowAndThen(): void {
+    if (performance.now() < tidyAtMs) return;
+    tidyAtMs = performance.now() + tidyEveryMs;
+    directories.tidy(keepMs).catch(() => {});
+  }
+
+  const driver = createSlurmDriver({
+    commands: slurmCommands({ env, prefix: [], timeoutMs: commandTimeoutMs }),
+    directories,
+    nodeName,
+    billing: (project) => slurmBilling(config, project),
+    checkpointDirectory: config.checkpoints,
+  });
+  return {
+    ...driver,
+    async look() {
+      tidyNowAndThen();
+      return listingOf(await driver.look(), config);
+    },
+    close: async () => {},
+  };
+}
+
+export function listingOf(sight: Sight, config: SlurmConfig): Listing {
+  const { nodes, switches, boot, settled, reports, taken } = sight;
+  const settings = { ports: config.ports, device: (type: string) => deviceOf(config, type) };
+  return {
+    boot,
+    settled,
+    nodes: nodes.map((node) => ({
+      name: node.name,
+      inventory: inventoryOf(node, switches.get(node.name) ?? new Map(), settings, taken.get(node.name)),
+      closed: closedOf(node, config),
+    })),
+    reports,
+  };
+}
+
+/** A model of the same letters is the one that people ask for: sites write types in lower case. */
+function deviceOf(
+  { devices }: SlurmConfig,
+  type: string,
+): { readonly model: string; readonly memoryMib: number } {
+  const said = devices[type];
+  const known = defaultHardware.find(({ model }) => model.toLowerCase() === type.toLowerCase());
+  const size = parseSizeMib(said?.memory ?? '');
+  return {
+    model: said?.model ?? known?.model ?? (type === '' ? 'unknown' : type),
+    memoryMib: size.ok ? size.value : 0,
+  };
+}
+
+function closedOf({ usable, state, reason, partitions }: SlurmNode, config: SlurmConfig): string | null {
+  if (!usable) return reason === '' ? `Slurm says ${state}` : `Slurm says ${state}: ${reason}`;
+  const wanted = [config, ...Object.values(config.projects)].flatMap(({ partition }) => partition ?? []);
+  if (config.partition === undefined || wanted.some((partition) => partitions.includes(partition)))
+    return null;
+  return `it is in none of the partitions ${wanted.join(', ')}`;
+}

@@ -1,0 +1,49 @@
+// A cluster that an operator connects: how it is reached and what its nodes are said to be, as its configuration says; and whether
+// it answers. A cluster of agents is one too, and needs no configuration. Prices are the policy's, by cluster and capacity: one place.
+import * as z from 'zod';
+import { clusterCommon } from './cluster-common.ts';
+import { kubernetesConfigSchema } from './kubernetes-config.ts';
+import { slurmConfigSchema } from './slurm-config.ts';
+
+/** For nodes that have an agent each; only says what they are. */
+const agentConfigSchema = z.strictObject({ kind: z.literal('agent'), ...clusterCommon });
+
+export const clusterConfigSchema = z.discriminatedUnion('kind', [
+  agentConfigSchema,
+  slurmConfigSchema,
+  kubernetesConfigSchema,
+]);
+
+/** As it is kept, with every default said. */
+export type ClusterConfig = z.output<typeof clusterConfigSchema>;
+/** As people write it. */
+export type ClusterConfigInput = z.input<typeof clusterConfigSchema>;
+export type ClusterKind = ClusterConfig['kind'];
+export type ConfigOf<K extends ClusterKind> = Extract<ClusterConfig, { readonly kind: K }>;
+
+export type ClusterState =
+  /** Nobody has looked at it yet. */
+  | { readonly state: 'new'; readonly sinceMs: number }
+  | { readonly state: 'connected'; readonly sinceMs: number }
+  /** It has not answered for a while: nothing new is put there, and what runs there goes on. */
+  | { readonly state: 'degraded'; readonly sinceMs: number; readonly reason: string }
+  /** It has not answered for so long that somebody should look. What ran there may still run: that is proven by its answer, or by an operator's word. */
+  | { readonly state: 'lost'; readonly sinceMs: number; readonly reason: string };
+
+export const degradedAfterMs = 60_000;
+export const lostAfterMs = 900_000;
+
+/** What a look at the cluster gave: an answer, or for how long there was none, and why. */
+export type ClusterSign =
+  | { readonly kind: 'answer' }
+  | { readonly kind: 'silence'; readonly forMs: number; readonly why: string };
+
+/** The one way from state to state. */
+export function stepCluster(state: ClusterState, sign: ClusterSign, nowMs: number): ClusterState {
+  if (sign.kind === 'answer')
+    return state.state === 'connected' ? state : { state: 'connected', sinceMs: nowMs };
+  const next = sign.forMs >= lostAfterMs ? 'lost' : sign.forMs >= degradedAfterMs ? 'degraded' : null;
+  // A lost cluster is not merely degraded because somebody began to count anew.
+  if (next === null || next === state.state || state.state === 'lost') return state;
+  return { state: next, sinceMs: nowMs, reason: sign.why };
+}

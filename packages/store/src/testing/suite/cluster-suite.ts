@@ -1,0 +1,210 @@
+import type { ClusterConfig } from '@muster/model';
+import { expect, test } from 'vitest';
+import type { AdmitNode, Store } from '../../contract.ts';
+import {
+  aPlan,
+  aSpec,
+  aUnit,
+  joinNode,
+  lead,
+  newId,
+  ok,
+  placement,
+  sayHello,
+  submitted,
+} from '../builders.ts';
+import type { Harness } from './harness.ts';
+import { dispatched } from './run-suite.ts';
+
+const slurm: ClusterConfig = {
+  kind: 'slurm',
+  pool: 'gpu',
+  capacity: 'owned',
+  directory: '/shared/muster',
+  projects: {},
+  devices: {},
+  ports: { first: 20_000, count: 100 },
+};
+
+const listed = (knownAs: string, closed: string | null = null): AdmitNode => {
+  return { node: newId.node(), name: `alpha-${knownAs}`, knownAs, closed };
+};
+
+async function connected(store: Store, ...nodes: AdmitNode[]): Promise<number> {
+  await store.addCluster('alpha', slurm, 'ada');
+  const epoch = await lead(store);
+  await store.admitNodes(epoch, 'alpha', nodes);
+  return epoch;
+}
+
+const told = async (store: Store) =>
+  (await store.eventsSince(0, 1000))
+    .map(({ body }) => body)
+    .filter(({ kind }) => !kind.startsWith('leader.'));
+const kinds = async (store: Store) => (await told(store)).map(({ kind }) => kind);
+const drainOf = async (store: Store, name: string) => (await store.node(name))?.drain ?? null;
+
+export function clusterSuite(harness: Harness): void {
+  test('a cluster is added once, listed by name, and removed', async () => {
+    const store = await harness.store();
+    for (const name of ['beta', 'alpha'])
+      expect(await store.addCluster(name, slurm, 'ada')).toMatchObject({ outcome: 'committed' });
+    expect(await store.addCluster('alpha', slurm, 'bob')).toEqual({ outcome: 'refused', refusal: 'exists' });
+    const rows = await store.clusters();
+    expect(rows.map(({ name }) => name)).toEqual(['alpha', 'beta']);
+    expect(rows[0]).toMatchObject({ config: slurm, state: { state: 'new' }, drain: null, createdBy: 'ada' });
+    expect(await store.removeCluster('beta', 'ada')).toMatchObject({ outcome: 'committed' });
+    expect(await store.removeCluster('beta', 'ada')).toEqual({ outcome: 'refused', refusal: 'not-found' });
+    expect(await kinds(store)).toEqual(['cluster.added', 'cluster.added', 'cluster.removed']);
+  });
+
+  test('no driver speaks for nodes that have agents', async () => {
+    const store = await harness.store();
+    await joinNode(store, { cluster: 'alpha' });
+    expect(await store.addCluster('alpha', slurm, 'ada')).toEqual({
+      outcome: 'refused',
+      refusal: 'has-agents',
+    });
+    const config: ClusterConfig = { kind: 'agent', pool: 'gpu', capacity: 'spot' };
+    expect(await store.addCluster('alpha', config, 'ada')).toMatchObject({ outcome: 'committed' });
+  });
+
+  test('what a cluster lists becomes nodes, once, and a name that another node has is refused', async () => {
+    const store = await harness.store();
+    const other = await joinNode(store, { cluster: 'main', name: 'alpha-n2' });
+    const epoch = await connected(store, listed('n1'));
+    const admit = () => store.admitNodes(epoch, 'alpha', [listed('n1'), listed('n2')]);
+    const first = await admit();
+    expect(first).toMatchObject({ value: { nodes: [{ knownAs: 'n1' }], refused: ['n2'] } });
+    expect(await admit()).toMatchObject({ value: first.outcome === 'committed' ? first.value : null });
+    expect(await store.node('alpha-n1')).toMatchObject({ cluster: 'alpha', pool: 'gpu', generation: 0 });
+    expect((await store.node('alpha-n2'))?.id).toBe(other.node);
+    expect(await store.admitNodes(epoch - 1, 'alpha', [])).toMatchObject({ refusal: 'stale-epoch' });
+    expect(await store.admitNodes(epoch, 'beta', [])).toMatchObject({ refusal: 'not-found' });
+  });
+
+  test('a node that takes no work in its cluster, or is no longer listed, is drained until that is over', async () => {
+    const store = await harness.store();
+    const epoch = await connected(store, listed('n1'), listed('n2', 'down: no answer'));
+    await sayHello(store, (await store.node('alpha-n1'))!.id);
+    expect(await drainOf(store, 'alpha-n1')).toBeNull();
+    const closed = { by: 'cluster alpha', reason: 'down: no answer', cluster: true };
+    expect(await drainOf(store, 'alpha-n2')).toMatchObject(closed);
+    await store.admitNodes(epoch, 'alpha', [listed('n2')]);
+    expect(await drainOf(store, 'alpha-n1')).toMatchObject({ reason: 'the cluster no longer lists it' });
+    expect(await drainOf(store, 'alpha-n2')).toBeNull();
+    await store.admitNodes(epoch, 'alpha', [listed('n1'), listed('n2')]);
+    expect(await drainOf(store, 'alpha-n1')).toBeNull();
+    expect((await kinds(store)).slice(-3)).toEqual(['node.joined', 'node.drained', 'node.undrained']);
+  });
+
+  test('what an operator said of a node stands before its cluster', async () => {
+    const store = await harness.store();
+    const epoch = await connected(store, listed('n1'));
+    const { id } = (await store.node('alpha-n1'))!;
+    await store.drain(id, { by: 'ada', reason: 'fan' }, 'ada');
+    await store.admitNodes(epoch, 'alpha', [listed('n1', 'down')]);
+    await store.drainCluster('alpha', { by: 'ada', reason: 'power' }, 'ada');
+    await store.drainCluster('alpha', null, 'ada');
+    await store.admitNodes(epoch, 'alpha', [listed('n1')]);
+    expect(await drainOf(store, 'alpha-n1')).toMatchObject({ by: 'ada', reason: 'fan' });
+  });
+
+  test('a drained cluster takes no work on any node, those that come later too', async () => {
+    const store = await harness.store();
+    const epoch = await connected(store, listed('n1'));
+    const drain = { by: 'ada', reason: 'power' };
+    expect(await store.drainCluster('beta', drain, 'ada')).toMatchObject({ refusal: 'not-found' });
+    await store.drainCluster('alpha', drain, 'ada');
+    await store.admitNodes(epoch, 'alpha', [listed('n1'), listed('n2')]);
+    for (const name of ['alpha-n1', 'alpha-n2'])
+      expect(await drainOf(store, name)).toMatchObject({ by: 'ada', reason: 'cluster alpha: power' });
+    expect((await store.clusters())[0]).toMatchObject({ drain });
+    await store.drainCluster('alpha', null, 'ada');
+    await store.drainCluster('alpha', null, 'ada');
+    for (const name of ['alpha-n1', 'alpha-n2']) expect(await drainOf(store, name)).toBeNull();
+    const ends = (await kinds(store)).filter((kind) => kind.startsWith('cluster.'));
+    expect(ends).toEqual(['cluster.added', 'cluster.drained', 'cluster.undrained']);
+  });
+
+  test('a machine that enrols in a drained cluster takes no work', async () => {
+    const store = await harness.store();
+    await store.addCluster('alpha', { kind: 'agent', pool: 'gpu', capacity: 'owned' }, 'ada');
+    const before = await joinNode(store, { cluster: 'alpha' });
+    await store.drainCluster('alpha', { by: 'ada', reason: 'power' }, 'ada');
+    const after = await joinNode(store, { cluster: 'alpha' });
+    for (const { name } of [before, after])
+      expect(await drainOf(store, name)).toMatchObject({ reason: 'cluster alpha: power' });
+  });
+
+  test('time proves nothing where a cluster speaks for a node; an operator’s word does', async () => {
+    const store = await harness.store();
+    await connected(store, listed('n1'));
+    const node = await sayHello(store, (await store.node('alpha-n1'))!.id);
+    const { epoch, job, run } = await dispatched(store, [node], aSpec({ stopAfterMs: 20 }));
+    const sums = { cluster: 'alpha', nodes: 1, devices: 8, devicesUsed: 0, runs: 1 };
+    expect(await store.clusterSums()).toEqual([{ ...sums, ready: 1, open: 1, unproven: 0 }]);
+    await store.silence(node);
+    expect(await store.clusterSums()).toEqual([{ ...sums, ready: 0, open: 0, unproven: 1 }]);
+    await harness.pass(30);
+    const [lease] = await store.leases();
+    expect(lease).toMatchObject({ node: node.node, leased: false, runs: [{ run }] });
+    const item = { node: node.node, renewals: lease?.renewals ?? 0, runs: [run], marginMs: 0 };
+    expect(await store.expire(epoch, [item])).toMatchObject({ value: [] });
+    expect((await store.runs(job))[0]?.state.state).toBe('unknown');
+    await store.declareLost(node.node, 'ada');
+    expect((await store.job(job))?.state).toMatchObject({ state: 'queued', attempt: 2 });
+  });
+
+  test('a cluster with work is not removed; without, its nodes go with it, and come back as new ones', async () => {
+    const store = await harness.store();
+    const epoch = await connected(store, listed('n1'));
+    const { id } = (await store.node('alpha-n1'))!;
+    const node = await sayHello(store, id);
+    const unit = aUnit(await submitted(store), [placement(id)]);
+    await store.commitPlan(epoch, aPlan([unit]));
+    expect(await store.removeCluster('alpha', 'ada')).toEqual({ outcome: 'refused', refusal: 'in-use' });
+    await store.takeOutbox([node], 10);
+    await store.observe(node, [{ kind: 'ended', run: unit.run, rank: 0, exit: ok }]);
+    expect(await store.removeCluster('alpha', 'ada')).toMatchObject({ outcome: 'committed' });
+    expect(await store.node('alpha-n1')).toBeNull();
+    await connected(store, listed('n1'));
+    expect((await store.node('alpha-n1'))?.id).not.toBe(id);
+  });
+
+  test('a cluster is connected when it answers, degraded and lost when it does not, and says why', async () => {
+    const store = await harness.store();
+    const epoch = await connected(store);
+    const note = (forMs: number | null) =>
+      store.noteCluster(
+        epoch,
+        'alpha',
+        forMs === null ? { kind: 'answer' } : { kind: 'silence', forMs, why: `quiet for ${forMs} ms` },
+      );
+    const state = async () => (await store.clusters())[0]?.state;
+    await note(30_000);
+    expect(await state()).toMatchObject({ state: 'new' });
+    await note(null);
+    await note(null);
+    const { answeredMs } = (await store.clusters())[0]!;
+    expect(answeredMs).toBeGreaterThan(0);
+    await note(59_999);
+    expect(await state()).toMatchObject({ state: 'connected' });
+    await note(60_000);
+    await note(61_000);
+    expect(await state()).toMatchObject({ state: 'degraded', reason: 'quiet for 60000 ms' });
+    await note(900_000);
+    await note(60_000);
+    expect(await state()).toMatchObject({ state: 'lost', reason: 'quiet for 900000 ms' });
+    expect((await store.clusters())[0]?.answeredMs).toBe(answeredMs);
+    await note(null);
+    const changes = (await kinds(store)).filter((kind) => kind.startsWith('cluster.')).slice(1);
+    expect(changes).toEqual(['cluster.connected', 'cluster.degraded', 'cluster.lost', 'cluster.connected']);
+    expect(await store.noteCluster(epoch - 1, 'alpha', { kind: 'answer' })).toMatchObject({
+      refusal: 'stale-epoch',
+    });
+    expect(await store.noteCluster(epoch, 'beta', { kind: 'answer' })).toMatchObject({
+      refusal: 'not-found',
+    });
+  });
+}

@@ -1,0 +1,265 @@
+// A node that runs real containers: Debian's containerd and a kubelet, in a network namespace of their own, with images made by
+// hand. `nsenter --net` enters it, because `ip netns exec` hides the control groups. When it stops, everything that containers
+// leave behind is taken away: their processes, mounts, network namespaces and control groups.
+import { execFile, execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+import { componentPaths, systemPath } from './components.ts';
+import type { Daemon } from './daemon.ts';
+import type { TestKubernetes } from './kubernetes.ts';
+import { processesOf } from './leftovers.ts';
+import type { NodeNetwork } from './network.ts';
+import { pauseImage, writeImages } from './oci-image.ts';
+import { eventually } from './processes.ts';
+
+const run = promisify(execFile);
+
+export interface TestNode {
+  readonly name: string;
+  readonly kubelet: Daemon;
+  readonly containerd: Daemon;
+  readonly network: NodeNetwork;
+}
+
+export interface NodeOptions {
+  /** The cluster's name server, for pods. */
+  readonly dns?: string;
+}
+
+const nodesOf = new WeakMap<TestKubernetes, number>();
+
+/** Starts one and waits until it is ready. */
+export async function startNode(
+  kubernetes: TestKubernetes,
+  name: string,
+  options: NodeOptions = {},
+): Promise<TestNode> {
+  const index = nodesOf.get(kubernetes) ?? 0;
+  nodesOf.set(kubernetes, index + 1);
+  const dir = join(kubernetes.dir, name);
+  mkdirSync(dir);
+  const network = kubernetes.network.addNode(index);
+  kubernetes.onStop(() => cleanUp(kubernetes.dir));
+  writeContainerd(dir, network);
+  writeKubelet(dir, cgroupOf(kubernetes, name), network, options);
+  const entered = (program: string, ...args: string[]): [string, ...string[]] =>
+    [...network.enter, program, ...args] as unknown as [string, ...string[]];
+  const containerd = kubernetes.daemon(
+    `${name}-containerd`,
+    ...entered('containerd', `--config=${dir}/containerd.toml`),
+  );
+  const kubelet = kubernetes.daemon(
+    `${name}-kubelet`,
+    ...entered(
+      componentPaths.kubelet,
+      `--config=${dir}/kubelet.json`,
+      `--kubeconfig=${kubernetes.dir}/kubeconfig`,
+      `--root-dir=${dir}/kubelet`,
+      `--cert-dir=${dir}/pki`,
+      `--hostname-override=${name}`,
+      `--node-ip=${network.address}`,
+    ),
+  );
+  containerd.start();
+  const socket = join(dir, 'containerd.sock');
+  const ctr = (...args: string[]): Promise<unknown> =>
+    run('ctr', ['--address', socket, '--namespace', 'k8s.io', ...args], { env: { PATH: systemPath } });
+  await eventually('containerd answers', 30_000, () => ctr('version'));
+  for (const archive of writeImages(dir)) await ctr('images', 'import', '--snapshotter', 'native', archive);
+  kubelet.start();
+  await eventually(`${name} is ready (logs in ${kubernetes.dir})`, 60_000, async () => {
+    const node = (await kubernetes.admin.call('GET', `/api/v1/nodes/${name}`)) as NodeObject;
+    return node.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+  });
+  return { name, kubelet, containerd, network };
+}
+
+interface NodeObject {
+  readonly status: { readonly conditions?: { readonly type: string; readonly status: string }[] };
+}
+
+const cgroupOf = ({ dir }: TestKubernetes, name: string): string => `${basename(dir)}-${name}`;
+
+function writeContainerd(dir: string, { pods }: NodeNetwork): void {
+  mkdirSync(join(dir, 'cni'));
+  const network = {
+    cniVersion: '0.4.0',
+    name: 'pods',
+    plugins: [
+      {
+        type: 'bridge',
+        bridge: 'cni0',
+        isGateway: true,
+        ipam: {
+          type: 'host-local',
+          dataDir: `${dir}/addresses`,
+          ranges: [[{ subnet: pods }]],
+          routes: [{ dst: '0.0.0.0/0' }],
+        },
+      },
+    ],
+  };
+  writeFileSync(join(dir, 'cni', 'pods.conflist'), JSON.stringify(network));
+  const lines = [
+    'version = 2',
+    `root = "${dir}/containerd"`,
+    `state = "${dir}/state"`,
+    'disabled_plugins = ["io.containerd.internal.v1.opt"]',
+    '[grpc]',
+    `address = "${dir}/containerd.sock"`,
+    '[plugins."io.containerd.grpc.v1.cri"]',
+    `sandbox_image = "${pauseImage}"`,
+    'restrict_oom_score_adj = true',
+    'netns_mounts_under_state_dir = true',
+    '[plugins."io.containerd.grpc.v1.cri".cni]',
+    'bin_dir = "/usr/lib/cni"',
+    `conf_dir = "${dir}/cni"`,
+    '[plugins."io.containerd.grpc.v1.cri".containerd]',
+    'snapshotter = "native"',
+    '[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]',
+    'runtime_type = "io.containerd.runc.v2"',
+  ];
+  writeFileSync(join(dir, 'containerd.toml'), `${lines.join('\n')}\n`);
+}
+
+function writeKubelet(dir: string, cgroup: string, { address }: NodeNetwork, { dns }: NodeOptions): void {
+  for (const controller of controllers())
+    mkdirSync(join(cgroupRoot, controller, cgroup), { recursive: true });
+  writeFileSync(join(dir, 'resolv.conf'), `nameserver ${dns ?? '127.0.0.1'}\n`);
+  const settings = {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    address,
+    authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
+    authorization: { mode: 'AlwaysAllow' },
+    containerRuntimeEndpoint: `unix://${dir}/containerd.sock`,
+    failCgroupV1: false,
+    cgroupDriver: 'cgroupfs',
+    cgroupRoot: `/${cgroup}`,
+    cgroupsPerQOS: false,
+    enforceNodeAllocatable: [],
+    failSwapOn: false,
+    podLogsDir: `${dir}/logs`,
+    staticPodPath: '',
+    resolvConf: `${dir}/resolv.conf`,
+    ...(dns === undefined ? {} : { clusterDNS: [dns], clusterDomain: 'cluster.local' }),
+    nodeStatusUpdateFrequency: '2s',
+    nodeLeaseDurationSeconds: 4,
+    volumePluginDir: `${dir}/volume-plugins`,
+    registerNode: true,
+    // A machine's own disk may be fuller than it likes.
+    evictionHard: { 'nodefs.available': '1%', 'imagefs.available': '1%', 'memory.available': '10Mi' },
+    imageGCHighThresholdPercent: 100,
+    shutdownGracePeriod: '0s',
+  };
+  writeFileSync(join(dir, 'kubelet.json'), JSON.stringify(settings));
+}
+
+const cgroupRoot = '/sys/fs/cgroup';
+
+/** Version 1 has a tree for each of them. */
+function controllers(): string[] {
+  return readdirSync(cgroupRoot).filter((name) => name !== 'unified');
+}
+
+export interface Leftovers {
+  readonly processes: readonly number[];
+  readonly mounts: readonly string[];
+  readonly cgroups: readonly string[];
+}
+
+/** What there is of the nodes of a Kubernetes in this directory, outside of it. */
+export function leftoversOf(dir: string): Leftovers {
+  const own = processesOf(dir);
+  const name = basename(dir);
+  return {
+    // Containers are children of their shims, and know nothing of the directory.
+    processes: [...own.flatMap(descendants), ...own],
+    mounts: readFileSync('/proc/self/mounts', 'utf8')
+      .split('\n')
+      .map((line) => line.split(' ')[1] ?? '')
+      .filter((mount) => mount.startsWith(`${dir}/`)),
+    cgroups: controllers().flatMap((controller) =>
+      readdirSync(join(cgroupRoot, controller))
+        .filter((group) => group.startsWith(`${name}-`))
+        .map((group) => join(cgroupRoot, controller, group)),
+    ),
+  };
+}
+
+function cleanUp(dir: string): void {
+  const { processes, cgroups } = leftoversOf(dir);
+  const files = strayFiles(dir);
+  for (const pid of processes) endNow(pid);
+  for (const mount of leftoversOf(dir).mounts.toReversed())
+    execFileSync('umount', ['--lazy', mount], { env: { PATH: systemPath }, stdio: 'ignore' });
+  for (const group of cgroups) removeGroup(group);
+  for (const file of files) rmSync(file, { force: true });
+}
+
+/** Files that the programs keep outside of any directory they are told: sockets of shims, results of network plugins, links to logs. */
+function strayFiles(dir: string): string[] {
+  const within = (folder: string, isOurs: (file: string) => boolean): string[] =>
+    namesIn(folder)
+      .map((name) => join(folder, name))
+      .filter((file) => isOurs(file));
+  const shims = namesIn(dir).flatMap((node) => {
+    const tasks = join(dir, node, 'state', 'io.containerd.runtime.v2.task', 'k8s.io');
+    return namesIn(tasks).map((id) => textOf(join(tasks, id, 'address')).replace('unix://', ''));
+  });
+  return [
+    ...shims.filter((socket) => socket.startsWith('/run/containerd/s/')),
+    ...within('/var/lib/cni/results', (file) => textOf(file).includes(`${dir}/`)),
+    ...within('/var/log/containers', (file) => linkOf(file).startsWith(`${dir}/`)),
+  ];
+}
+
+const namesIn = (folder: string): string[] => attempt(() => readdirSync(folder), []);
+const textOf = (file: string): string => attempt(() => readFileSync(file, 'utf8'), '');
+const linkOf = (file: string): string => attempt(() => readlinkSync(file), '');
+
+/** What others remove meanwhile is not there. */
+function attempt<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
+}
+
+function descendants(pid: number): number[] {
+  const children = textOf(`/proc/${pid}/task/${pid}/children`).trim().split(' ');
+  const own = children.filter((text) => text !== '').map(Number);
+  return [...own.flatMap(descendants), ...own];
+}
+
+function endNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // Gone meanwhile.
+  }
+}
+
+/** Deepest first; a process that was just killed may hold it for a moment. */
+function removeGroup(group: string): void {
+  for (const entry of readdirSync(group, { withFileTypes: true }))
+    if (entry.isDirectory()) removeGroup(join(group, entry.name));
+  for (let tries = 0; ; tries++)
+    try {
+      rmdirSync(group);
+      return;
+    } catch (error) {
+      if (tries === 100) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    }
+}

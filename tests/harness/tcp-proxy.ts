@@ -1,0 +1,62 @@
+// A TCP proxy between a client and a server, which can cut every connection at once, refuse new ones, and cut what comes back in
+// the middle of a piece.
+import { connect, createServer, type Socket } from 'node:net';
+
+export interface TcpProxy {
+  readonly port: number;
+  /** Ends all connections now. */
+  cut(): void;
+  /** Refuses connections until it is told otherwise. */
+  refuse(refusing: boolean): void;
+  /** Lets only a part of the next piece through that the server sends, on whichever connection, and then cuts that connection. */
+  cutNextAnswer(): void;
+  close(): Promise<void>;
+}
+
+export async function startTcpProxy(host: string, port: number): Promise<TcpProxy> {
+  const open = new Set<Socket>();
+  let refusing = false;
+  let truncating = false;
+  const server = createServer((near) => {
+    if (refusing) return near.destroy();
+    const far = connect(port, host);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      open.add(one);
+      one.on('error', () => {});
+      one.once('close', () => {
+        open.delete(one);
+        other.destroy();
+      });
+    }
+    near.on('data', (piece) => far.write(piece));
+    far.on('data', (piece) => {
+      if (!truncating) return near.write(piece);
+      truncating = false;
+      near.end(piece.subarray(0, piece.length >> 1));
+      far.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const cut = (): void => {
+    for (const socket of open) socket.destroy();
+  };
+  return {
+    port: typeof address === 'object' && address ? address.port : 0,
+    cut,
+    refuse(wanted) {
+      refusing = wanted;
+      if (wanted) cut();
+    },
+    cutNextAnswer() {
+      truncating = true;
+    },
+    async close() {
+      cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,160 @@
+// What people do with a Slurm that is connected to a server: the whole real system, driven by the program itself.
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { ClusterTestView, ClusterView } from '@muster/model';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expectIdle, provenJob } from '../faults/proof.ts';
+import { onSlurm } from '../harness/on-slurm.ts';
+import { eventually } from '../harness/processes.ts';
+import { startSlurmSystem } from '../harness/slurm-system.ts';
+import type { TestSystem } from '../harness/system.ts';
+
+const withinMs = 90_000;
+const run = promisify(execFile);
+const launcher = join(import.meta.dirname, '../../packages/muster/bin/muster.js');
+
+onSlurm('a server with a Slurm', (slurm) => {
+  let system: TestSystem;
+  beforeAll(async () => {
+    system = await startSlurmSystem(slurm());
+  });
+  afterAll(() => system?.close());
+
+  async function muster(...args: string[]): Promise<{ readonly code: number; readonly output: string }> {
+    const env = {
+      ...process.env,
+      NO_COLOR: '1',
+      MUSTER_SERVER: system.client.url,
+      MUSTER_TOKEN: system.adminToken,
+    };
+    try {
+      const { stdout, stderr } = await run(process.execPath, [launcher, ...args], { env });
+      return { code: 0, output: `${stdout}${stderr}` };
+    } catch (error) {
+      const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+      return { code, output: `${stdout}${stderr}` };
+    }
+  }
+
+  it('runs a gang by "muster run", whole nodes of it, and shows what each task wrote', async () => {
+    const script = 'echo "rank $MUSTER_RANK of $WORLD_SIZE on $SLURMD_NODENAME at $MASTER_ADDR"; echo $GPUS';
+    const { code, output } = await muster(
+      'run',
+      '--name',
+      'gang',
+      '--tasks',
+      '2',
+      '--gpus',
+      'H100:4',
+      '--',
+      'sh',
+      '-c',
+      script,
+    );
+    expect(output).toMatch(/rank 0 of 2 on n\d at 127\.0\.0\.1/);
+    expect(output).toMatch(/rank 1 of 2 on n\d at 127\.0\.0\.1/);
+    expect(code).toBe(0);
+    const { output: logs } = await muster('logs', 'gang', '--rank', '1');
+    expect(logs).toMatch(/^rank 1 of 2/);
+    const id = await runOf('gang');
+    const listed = ['--states=all', '--noheader', '--format=%D %T', '--name', id];
+    // Slurm knows of the end a moment after the tasks have told theirs.
+    await eventually('it was one job on two nodes', withinMs, async () => {
+      return (await slurm().command('squeue', ...listed)).trim() === '2 COMPLETED';
+    });
+  });
+
+  const runOf = async (name: string): Promise<string> => {
+    const [job] = (await system.client.jobs.list({ name })).items;
+    return (await system.store.runs(job!.id)).at(-1)!.id;
+  };
+
+  it('runs unlike groups together, and gives the job a directory for its checkpoints', async () => {
+    const save = ['sh', '-c', 'touch "$MUSTER_CHECKPOINT_DIR/$MUSTER_GROUP-$MUSTER_RANK"'];
+    const job = await system.submit({
+      groups: [
+        { name: 'trainer', tasks: 3, command: save, resources: { accelerators: { count: 2 } } },
+        { name: 'loader', tasks: 1, command: save, resources: { cpus: 3 } },
+      ],
+    });
+    expect((await system.ended(job, withinMs)).result).toEqual({ outcome: 'succeeded' });
+    const saved = readdirSync(join(slurm().shared, 'checkpoints', job));
+    expect(saved.toSorted()).toEqual(['loader-3', 'trainer-0', 'trainer-1', 'trainer-2']);
+  });
+
+  it('gives the exit code of the program', async () => {
+    const { code, output } = await muster('run', '--', 'sh', '-c', 'echo about to fail; exit 3');
+    expect(output).toContain('about to fail');
+    expect(output).toContain('exited with code 3');
+    expect(code).toBe(3);
+  });
+
+  it('stops what is cancelled with its signal, and gives its devices back', async () => {
+    const trap = 'trap "echo saved; exit 0" TERM; while :; do sleep 0.1; done';
+    const job = await system.submit(provenJob(system, trap, { resources: { accelerators: { count: 4 } } }));
+    await system.inState(job, 'running', withinMs);
+    await system.client.jobs.cancel(job);
+    expect((await system.ended(job, withinMs)).result).toMatchObject({ outcome: 'cancelled' });
+    const { data } = await system.client.jobs.logs(job);
+    expect(Buffer.from(data).toString()).toContain('saved');
+    await expectIdle(system);
+  });
+
+  it('shows a cluster, its nodes and what it can, and drains it', async () => {
+    const { output } = await muster('clusters');
+    expect(output).toMatch(/alpha +slurm +connected +4\/4/);
+    const shown = JSON.parse((await muster('clusters', 'show', 'alpha', '-o', 'json')).output) as ClusterView;
+    expect(shown).toMatchObject({ state: 'connected', nodes: { total: 4, open: 4 }, devices: { total: 16 } });
+    const tested = JSON.parse(
+      (await muster('clusters', 'test', 'alpha', '-o', 'json')).output,
+    ) as ClusterTestView;
+    expect(tested).toMatchObject({ answered: true, settled: true });
+    expect(tested.nodes[0]).toMatchObject({ name: 'n1', closed: null, devices: { H100: 4 } });
+    expect(tested.nodes[0]?.labels).toMatchObject({ 'switch-0': 'leaf1', 'feature-ib': 'yes' });
+    await muster('clusters', 'drain', 'alpha', '--reason', 'new switch');
+    const job = await system.submit({ command: ['true'] });
+    const why = await eventually('it waits for the drain', withinMs, async () => {
+      const { output: text } = await muster('why', job);
+      return text.includes('drain') ? text : null;
+    });
+    expect(why).toContain('drain');
+    await muster('clusters', 'undrain', 'alpha');
+    expect((await system.ended(job, withinMs)).result).toEqual({ outcome: 'succeeded' });
+  });
+
+  it('keeps work off a node that Slurm drained, and lets it back', async () => {
+    const drainOf = async () => (await system.client.nodes.get('alpha-n4')).drain;
+    await slurm().command('scontrol', 'update', 'nodename=n4', 'state=drain', 'reason=fan');
+    await eventually('n4 is drained', withinMs, async () => (await drainOf())?.reason.includes('fan'));
+    expect(await drainOf()).toMatchObject({ by: 'cluster alpha' });
+    await slurm().command('scontrol', 'update', 'nodename=n4', 'state=resume');
+    await eventually('n4 is back', withinMs, async () => (await drainOf()) === null);
+  });
+
+  it('sells nothing of what other people hold in Slurm', async () => {
+    const has = async () => {
+      const { cpuMilli, devices } = await system.client.nodes.get('alpha-n4');
+      return `${cpuMilli / 1000} cores, ${devices.length} devices`;
+    };
+    const wants = ['--nodelist=n4', '--gres=gpu:3', '--cpus-per-task=6', '--mem=100', '--output=/dev/null'];
+    const id = (await slurm().command('sbatch', '--parsable', ...wants, '--wrap', 'sleep 600')).trim();
+    await eventually('less is there', withinMs, async () => (await has()) === '2 cores, 1 devices');
+    await slurm().command('scancel', id);
+    await eventually('all is there again', withinMs, async () => (await has()) === '8 cores, 4 devices');
+  });
+
+  it('refuses to be removed while it holds work, and takes its nodes along', async () => {
+    const job = await system.submit({ command: ['sleep', '600'] });
+    await system.inState(job, 'running', withinMs);
+    expect(await muster('clusters', 'remove', 'alpha')).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('still holds work'),
+    });
+    await system.client.jobs.cancel(job);
+    await system.ended(job, withinMs);
+    expect((await muster('clusters', 'remove', 'alpha')).code).toBe(0);
+    expect((await system.client.nodes.list({ cluster: 'alpha' })).items).toEqual([]);
+  });
+});
