@@ -44,7 +44,7 @@ onSlurm('the guide for Slurm', (slurm) => {
     const shown = slurmGuide.text.split('\n').map(squeezed);
     const tested = of('clusters test --kind').split('\n').map(squeezed);
     for (const line of tested.filter((text) => /^(n1 |it answers)/.test(text))) expect(shown).toContain(line);
-    expect(of('clusters add')).toContain('cluster alpha is connected\n');
+    expect(of('clusters add')).toContain('cluster alpha is connected; 4 nodes have joined\n');
     expect(of('run')).toContain('rank 1 of 2');
     expect(of('nodes')).toContain('alpha-n1');
   });

@@ -97,9 +97,20 @@ test('looks at a cluster before it is added', async () => {
   bench.server.on('POST /v1/clusters/test', { json: found });
   bench.server.on('PUT /v1/clusters/alpha', { json: alpha });
   const { code, stdout } = await bench.user.run(['clusters', 'add', 'alpha', ...given, '--region', 'north']);
-  expect([code, stdout]).toEqual([0, 'cluster alpha is connected\n']);
+  expect([code, stdout]).toEqual([0, 'cluster alpha is connected; 4 nodes have joined\n']);
   expect(sent(0).body).toEqual({ kind: 'slurm', directory: '/shared', region: 'north' });
   expect(sent(1)).toMatchObject({ method: 'PUT', body: sent(0).body });
+});
+
+test('waits for the nodes it has seen, so that the next command finds them', async () => {
+  bench.logIn();
+  const bare = { ...alpha, nodes: { total: 0, ready: 0, open: 0 } };
+  bench.server.on('POST /v1/clusters/test', { json: found });
+  bench.server.on('PUT /v1/clusters/alpha', { json: bare });
+  let looks = 0;
+  bench.server.on('GET /v1/clusters/alpha', () => ({ json: looks++ === 0 ? bare : alpha }));
+  const { stdout } = await bench.user.run(['clusters', 'add', 'alpha', ...given]);
+  expect([stdout, looks]).toEqual(['cluster alpha is connected; 4 nodes have joined\n', 2]);
 });
 
 test('adds nothing that does not answer, unless told to', async () => {

@@ -1,4 +1,5 @@
 // muster clusters: which there are, whether they answer, and what an operator does to them.
+import { type MusterClient, sleep } from '@muster/client';
 import type { ClusterTestView, ClusterView } from '@muster/model';
 import { formatMilli } from '@muster/model';
 import { Command } from 'commander';
@@ -151,20 +152,43 @@ function addCommand(cli: Cli): Command {
       cli.act(async (name: string, { untested, ...flags }: ConfigFlags & { untested?: boolean }) => {
         const { config, located } = await configOf(cli, flags);
         const { clusters } = cli.client();
+        let expected = 0;
         if (!untested && config.kind !== 'agent') {
           const found = await located(clusters.testConfig(config));
           if (!found.answered)
             throw new CliFailure(
               `${clean(found.error ?? '')}; nothing was added (--untested adds it all the same)`,
             );
+          expected = found.nodes.length;
         }
         const added = await located(clusters.add(name, config));
-        cli.show(added, () => {
-          cli.line(`cluster ${clean(name)} is connected`);
-          cli.note(`its nodes join as it is looked at; see them with: muster nodes --cluster ${clean(name)}`);
+        const cluster = await whenJoined(clusters, added, expected);
+        cli.show(cluster, () => {
+          const { total } = cluster.nodes;
+          const joined = total === 0 ? '' : `; ${total} ${total === 1 ? 'node has' : 'nodes have'} joined`;
+          cli.line(`cluster ${clean(name)} is connected${joined}`);
+          if (total < expected || untested)
+            cli.note(`nodes join as it is looked at; see them with: muster nodes --cluster ${clean(name)}`);
         });
       }),
     );
+}
+
+const joinWithinMs = 30_000;
+const joinLookMs = 250;
+
+/** The cluster when the leader has told of its nodes, so that the next command finds them; as it is when that takes too long. */
+async function whenJoined(
+  clusters: MusterClient['clusters'],
+  added: ClusterView,
+  expected: number,
+): Promise<ClusterView> {
+  let cluster = added;
+  for (let looks = joinWithinMs / joinLookMs; looks > 0 && cluster.nodes.total < expected; looks--) {
+    await sleep(joinLookMs);
+    cluster = await clusters.get(added.name);
+  }
+  return cluster;
 }
 
 function testCommand(cli: Cli): Command {

@@ -41,6 +41,9 @@ async function list(cli: Cli, client: MusterClient, cluster: string | undefined)
     return [
       cluster === undefined ? 'There is no node yet.' : `Cluster ${clean(cluster)} has no node.`,
       'Add one:  muster nodes token   and then on the machine   muster agent --server URL --token-file FILE',
+      cluster === undefined
+        ? 'Or connect a cluster:  muster clusters add NAME --help'
+        : `Slurm and Kubernetes bring theirs when they answer:  muster clusters show ${clean(cluster)}`,
     ];
   return [...cli.tableLines(columns(cli), items), '', summary(cli, items)];
 }
