@@ -1,5 +1,4 @@
-// The Kubernetes driver on a real API server, with somebody who looks all the time and notes what is new.
-import { setTimeout as pause } from 'node:timers/promises';
+// The Kubernetes driver on a real API server, watched all the time.
 import {
   accessOf,
   createKubeClient,
@@ -7,10 +6,11 @@ import {
   type KubernetesDriver,
   type PodSettings,
 } from '@muster/drivers/kubernetes';
-import { freshId, type NodeId, type Observation } from '@muster/model';
+import { freshId, type NodeId } from '@muster/model';
 import { type TestKubernetes, testNamespace } from './kubernetes.ts';
 import { testImage } from './oci-image.ts';
 import type { ClusterSubject } from './runs.ts';
+import { watched } from './watched.ts';
 
 export interface KubernetesSubject extends ClusterSubject {
   readonly driver: KubernetesDriver;
@@ -24,8 +24,6 @@ export interface SubjectOptions {
   readonly server?: string;
   readonly timeoutMs?: number;
 }
-
-const lookEveryMs = 100;
 
 export const testPods: PodSettings = {
   namespace: testNamespace,
@@ -56,40 +54,15 @@ export function kubernetesSubject(
     nodeName: (node) => byId.get(node) ?? null,
     gatherMs: 2000,
   });
-  const observed: Observation[] = [];
-  const told = new Map<string, string>();
-  let over = false;
-
-  async function look(): Promise<void> {
-    const { reports } = await driver.look();
-    for (const { run, rank, began, state, exit } of reports) {
-      const task = `${run}/${rank}`;
-      const before = told.get(task);
-      if (before === state || state === 'accepted') continue;
-      told.set(task, state);
-      if (before === undefined && began) observed.push({ kind: 'started', run, rank, pid: 0 });
-      if (exit) observed.push({ kind: 'ended', run, rank, exit });
-    }
-  }
-
-  async function lookOn(): Promise<void> {
-    while (!over) {
-      // An API server that does not answer is what some tests are about.
-      await look().catch(() => {});
-      await pause(lookEveryMs);
-    }
-  }
-
-  const looking = lookOn();
+  const watch = watched(driver);
   return {
     driver,
     node: ids.get(names[0] ?? '') as NodeId,
     nodeOf: (name) => ids.get(name) as NodeId,
-    observed: () => observed,
+    observed: watch.observed,
     forbid: () => {},
     async close() {
-      over = true;
-      await looking;
+      await watch.close();
       await driver.close();
       client.close();
     },

@@ -1,7 +1,7 @@
 // Runs a block of tests on a real Kubernetes of its own. Without one a person is told what was not run; in CI that is a failure.
-import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type Component, lackingComponents, lackingPrograms } from './components.ts';
 import { startKubernetes, type TestKubernetes } from './kubernetes.ts';
+import { onStarted } from './on-started.ts';
 
 /** What a test needs beside an API server. */
 export type Needs = 'containers' | 'names';
@@ -28,23 +28,5 @@ export function onKubernetes(
   needs: readonly Needs[],
   body: (kubernetes: () => TestKubernetes) => void,
 ): void {
-  const missing = kubernetesMissing(needs);
-  const inCi = process.env.CI !== undefined && process.env.CI !== '' && process.env.CI !== 'false';
-  if (missing === null) describe(name, () => onStarted(body));
-  else if (inCi)
-    test(missing, () => {
-      throw new Error(missing);
-    });
-  else test.skip(missing, () => {});
-}
-
-function onStarted(body: (kubernetes: () => TestKubernetes) => void): void {
-  let kubernetes: TestKubernetes | null = null;
-  beforeAll(async () => {
-    kubernetes = await startKubernetes();
-  });
-  afterAll(async () => {
-    await kubernetes?.stop();
-  });
-  body(() => kubernetes as TestKubernetes);
+  onStarted(name, kubernetesMissing(needs), startKubernetes, body);
 }

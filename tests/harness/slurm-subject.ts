@@ -1,20 +1,18 @@
-// The Slurm driver on a real Slurm, with somebody who looks all the time and notes what is new.
-import { setTimeout as pause } from 'node:timers/promises';
+// The Slurm driver on a real Slurm, watched all the time.
 import {
   createSlurmDriver,
   localRunDirectories,
   type SlurmDriver,
   slurmCommands,
 } from '@muster/drivers/slurm';
-import { freshId, type NodeId, type Observation } from '@muster/model';
+import { freshId, type NodeId } from '@muster/model';
 import type { ClusterSubject } from './runs.ts';
 import type { TestSlurm } from './slurm.ts';
+import { watched } from './watched.ts';
 
 export interface SlurmSubject extends ClusterSubject {
   readonly driver: SlurmDriver;
 }
-
-const lookEveryMs = 100;
 
 export function slurmSubject(slurm: TestSlurm, more: { readonly waitMaxS?: number } = {}): SlurmSubject {
   const ids = new Map(
@@ -29,40 +27,13 @@ export function slurmSubject(slurm: TestSlurm, more: { readonly waitMaxS?: numbe
     gatherMs: 2000,
     ...more,
   });
-  const observed: Observation[] = [];
-  const told = new Map<string, string>();
-  let over = false;
-
-  async function look(): Promise<void> {
-    const { reports } = await driver.look();
-    for (const { run, rank, began, state, exit } of reports) {
-      const task = `${run}/${rank}`;
-      const before = told.get(task);
-      if (before === state || state === 'accepted') continue;
-      told.set(task, state);
-      if (before === undefined && began) observed.push({ kind: 'started', run, rank, pid: 0 });
-      if (exit) observed.push({ kind: 'ended', run, rank, exit });
-    }
-  }
-
-  async function lookOn(): Promise<void> {
-    while (!over) {
-      // A controller that does not answer is what some tests are about.
-      await look().catch(() => {});
-      await pause(lookEveryMs);
-    }
-  }
-
-  const looking = lookOn();
+  const { observed, close } = watched(driver);
   return {
     driver,
     node: ids.get('n1') as NodeId,
     nodeOf: (name) => ids.get(name) as NodeId,
-    observed: () => observed,
+    observed,
     forbid: () => {},
-    async close() {
-      over = true;
-      await looking;
-    },
+    close,
   };
 }

@@ -11,6 +11,7 @@ import {
   isLabelValue,
   type NodeId,
   nodeNameIn,
+  noInventory,
   OperationalError,
   type RunId,
 } from '@muster/model';
@@ -30,16 +31,6 @@ export interface ClusterNodesDeps {
 
 /** However little changes: an operator may have undrained a node that its cluster keeps work off. */
 const admitEveryMs = 30_000;
-
-const nothing: Inventory = {
-  cpuMilli: 0,
-  memoryMib: 0,
-  devices: [],
-  labels: {},
-  capabilities: [],
-  address: '',
-  ports: { first: 1, count: 0 },
-};
 
 interface Known {
   readonly id: NodeId;
@@ -85,7 +76,7 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
     if (checked.success) return { ...node, inventory };
     const [issue] = checked.error.issues;
     const closed = `what the cluster says of it cannot be: ${issue?.path.join('.')}: ${issue?.message}`;
-    return { ...node, inventory: { ...nothing, labels }, closed };
+    return { ...node, inventory: { ...noInventory, labels }, closed };
   }
 
   async function admit(nodes: readonly ListedNode[]): Promise<void> {
@@ -120,7 +111,10 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
       answer.value.nodes.map(({ node, knownAs: name }) => {
         const before = known.get(name);
         names.set(node, name);
-        return [name, before?.id === node ? before : { id: node, listed: null, inventory: nothing }] as const;
+        return [
+          name,
+          before?.id === node ? before : { id: node, listed: null, inventory: noInventory },
+        ] as const;
       }),
     );
   }
@@ -140,7 +134,7 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
 
 function knownAs(before: Known, listed: ListedNode | null): Known {
   if (before.listed?.inventory === listed?.inventory) return before;
-  const inventory = listed?.inventory ?? nothing;
+  const inventory = listed?.inventory ?? noInventory;
   const same = canonicalJson(before.inventory) === canonicalJson(inventory);
   return { id: before.id, listed, inventory: same ? before.inventory : inventory };
 }

@@ -8,7 +8,7 @@ import type { Driver } from './contract.ts';
 export interface ListedNode {
   /** The cluster's own name of it. */
   readonly name: string;
-  /** Everything it has, whatever is in use. The same object while nothing changed spares a comparison. */
+  /** What it has for jobs of ours, however much of it they use: the use of others is taken off. The same object while nothing changed spares a comparison. */
   readonly inventory: Inventory;
   /** Why the cluster puts no new work there, in its words; null when it does. */
   readonly closed: string | null;

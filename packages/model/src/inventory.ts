@@ -26,3 +26,14 @@ export interface Inventory {
   /** Ports the plan may assign on this node. */
   readonly ports: { readonly first: number; readonly count: number };
 }
+
+/** What a node has that never said what it has. */
+export const noInventory: Inventory = {
+  cpuMilli: 0,
+  memoryMib: 0,
+  devices: [],
+  labels: {},
+  capabilities: [],
+  address: '',
+  ports: { first: 1, count: 0 },
+};

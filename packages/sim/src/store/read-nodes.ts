@@ -1,7 +1,6 @@
 // Nodes, leases and counts as people and the expire loop see them.
-import { type NodeId, strikesNow } from '@muster/model';
+import { type NodeId, noInventory, strikesNow } from '@muster/model';
 import type { Counts, Freeze, Lease, NodeQuery, NodeRow } from '@muster/store';
-import { noInventory } from '@muster/store/rules';
 import type { MemoryDatabase } from './database.ts';
 import { named } from './node-admin.ts';
 import { byId, isNodeState, type StoredNode } from './tables.ts';

@@ -1,8 +1,14 @@
 // Nodes, leases and counts as people and the expire loop see them.
-import type { Inventory, JobState, NodeId, NodeState, RunId } from '@muster/model';
+import {
+  type Inventory,
+  type JobState,
+  type NodeId,
+  type NodeState,
+  noInventory,
+  type RunId,
+} from '@muster/model';
 import type { Counts, Freeze, Lease, NodeQuery, NodeRow } from '../contract.ts';
 import type { Database } from '../database.ts';
-import { noInventory } from '../rules/node-rules.ts';
 
 const columns = `
 SELECT n.id, n.name, n.cluster, n.pool, n.generation, n.state, n.drain, n.trust_milli AS "trustMilli", i.inventory,

@@ -178,14 +178,3 @@ function observeItem(changes: Changes, node: NodeId, run: RunRecord | undefined,
   else endTask(changes, run, task, item.exit);
   return true;
 }
-
-/** A node that has enrolled and never spoken has nothing yet. */
-export const noInventory: Inventory = {
-  cpuMilli: 0,
-  memoryMib: 0,
-  devices: [],
-  labels: {},
-  capabilities: [],
-  address: '',
-  ports: { first: 1, count: 0 },
-};
