@@ -1,4 +1,5 @@
 // The agent driver against a real agent, its supervisor and real processes; only the database is left out.
+
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,9 +8,9 @@ import { join } from 'node:path';
 import { enrolAgent, runAgent } from '@muster/agent';
 import { type AgentSink, createAgentHub } from '@muster/drivers/agent';
 import { driverConformance, type Subject } from '@muster/drivers/conformance';
+import { endProcessesOf } from '@muster/drivers/testing';
 import { freshId, type Observation, type RunId } from '@muster/model';
 import { WebSocketServer } from 'ws';
-import { endProcessesOf } from '../harness/leftovers.ts';
 import { eventually } from '../harness/processes.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

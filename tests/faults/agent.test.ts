@@ -1,7 +1,8 @@
 // F13, F14, F18: the agent is killed, frozen, or lost with its whole node.
+
 import { writeFileSync } from 'node:fs';
+import { processesOf, processesWith } from '@muster/drivers/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { processesOf, processesWith } from '../harness/leftovers.ts';
 import { eventually, type MusterProcess } from '../harness/processes.ts';
 import { freePort, startSystem, type TestSystem } from '../harness/system.ts';
 import { expectAttemptsOnce, proofs, provenJob } from './proof.ts';

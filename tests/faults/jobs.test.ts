@@ -1,6 +1,6 @@
 // F31, F33, F35: jobs that behave badly, gangs that fail in part, and cancels that race with everything.
+import { processesOf } from '@muster/drivers/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { processesOf } from '../harness/leftovers.ts';
 import { eventually } from '../harness/processes.ts';
 import { freePort, startSystem, type TestSystem } from '../harness/system.ts';
 import { expectAttemptsOnce, expectIdle, proofs, provenJob } from './proof.ts';

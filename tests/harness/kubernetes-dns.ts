@@ -1,9 +1,9 @@
 // The cluster's name server: CoreDNS as a process of this machine, at the address that the nodes reach it at, and the controllers
 // that tell it who is behind a service.
+
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { componentPaths } from './components.ts';
-import { startControllers, type TestKubernetes } from './kubernetes.ts';
+import { componentPaths, startControllers, type TestKubernetes } from '@muster/drivers/testing';
 
 /** Gives its address. */
 export function startDns(kubernetes: TestKubernetes): string {

@@ -1,6 +1,7 @@
 // A node that runs real containers: Debian's containerd and a kubelet, in a network namespace of their own, with images made by
 // hand. `nsenter --net` enters it, because `ip netns exec` hides the control groups. When it stops, everything that containers
 // leave behind is taken away: their processes, mounts, network namespaces and control groups.
+
 import { execFile, execFileSync } from 'node:child_process';
 import {
   mkdirSync,
@@ -13,11 +14,14 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { componentPaths, systemPath } from './components.ts';
-import type { Daemon } from './daemon.ts';
-import type { TestKubernetes } from './kubernetes.ts';
-import { processesOf } from './leftovers.ts';
-import type { NodeNetwork } from './network.ts';
+import {
+  componentPaths,
+  type Daemon,
+  type NodeNetwork,
+  processesOf,
+  systemPath,
+  type TestKubernetes,
+} from '@muster/drivers/testing';
 import { pauseImage, writeImages } from './oci-image.ts';
 import { eventually } from './processes.ts';
 

@@ -1,4 +1,5 @@
 // The Kubernetes driver on a real API server, watched all the time.
+
 import {
   accessOf,
   createKubeClient,
@@ -6,8 +7,8 @@ import {
   type KubernetesDriver,
   type PodSettings,
 } from '@muster/drivers/kubernetes';
+import { type TestKubernetes, testNamespace } from '@muster/drivers/testing';
 import { freshId, type NodeId } from '@muster/model';
-import { type TestKubernetes, testNamespace } from './kubernetes.ts';
 import { testImage } from './oci-image.ts';
 import type { ClusterSubject } from './runs.ts';
 import { watched } from './watched.ts';

@@ -1,7 +1,8 @@
 // A whole system with a real Kubernetes connected to it as the cluster west.
+
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestKubernetes } from './kubernetes.ts';
+import type { TestKubernetes } from '@muster/drivers/testing';
 import { testImage } from './oci-image.ts';
 import { eventually } from './processes.ts';
 import { freePort, startSystem, type TestSystem } from './system.ts';

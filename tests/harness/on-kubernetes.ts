@@ -1,6 +1,11 @@
 // Runs a block of tests on a real Kubernetes of its own. Without one a person is told what was not run; in CI that is a failure.
-import { type Component, lackingComponents, lackingPrograms } from './components.ts';
-import { startKubernetes, type TestKubernetes } from './kubernetes.ts';
+import {
+  type Component,
+  lackingComponents,
+  lackingPrograms,
+  startKubernetes,
+  type TestKubernetes,
+} from '@muster/drivers/testing';
 import { onStarted } from './on-started.ts';
 
 /** What a test needs beside an API server. */

@@ -1,13 +1,14 @@
 // The Slurm driver on a real Slurm, watched all the time.
+
 import {
   createSlurmDriver,
   localRunDirectories,
   type SlurmDriver,
   slurmCommands,
 } from '@muster/drivers/slurm';
+import type { TestSlurm } from '@muster/drivers/testing';
 import { freshId, type NodeId } from '@muster/model';
 import type { ClusterSubject } from './runs.ts';
-import type { TestSlurm } from './slurm.ts';
 import { watched } from './watched.ts';
 
 export interface SlurmSubject extends ClusterSubject {

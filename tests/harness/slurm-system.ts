@@ -1,7 +1,8 @@
 // A whole system with a real Slurm connected to it as the cluster alpha.
+
 import { join } from 'node:path';
+import type { TestSlurm } from '@muster/drivers/testing';
 import { eventually } from './processes.ts';
-import type { TestSlurm } from './slurm.ts';
 import { freePort, startSystem, type TestSystem } from './system.ts';
 
 const readyWithinMs = 90_000;

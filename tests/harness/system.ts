@@ -1,15 +1,15 @@
 // A whole system of real processes on loopback: one PostgreSQL, any number of servers and agents, each its own process that a
 // test may kill, pause and start again. Jobs prove what they did by appending to a side file.
+
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureAdminToken } from '@muster/api';
 import { createClient, type MusterClient } from '@muster/client';
+import { endProcessesOf } from '@muster/drivers/testing';
 import type { JobDetail, JobId, JobSpecInput } from '@muster/model';
 import { openStore, type Store, startEmbedded } from '@muster/store';
-import { endProcessesOf } from './leftovers.ts';
 import { eventually, type MusterProcess, startMuster } from './processes.ts';
 
 export interface AgentOptions {
@@ -45,16 +45,7 @@ export interface TestSystem {
   close(): Promise<void>;
 }
 
-export async function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
-}
+export { freePort } from '@muster/drivers/testing';
 
 const minting = { clock: { nowMs: () => Date.now() }, random: (bytes: number) => randomBytes(bytes) };
 let nextPortRange = 20_000;

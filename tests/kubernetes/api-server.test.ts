@@ -1,12 +1,13 @@
 // The Kubernetes driver on a real API server, where no process is needed: what is made, what is refused, what others do, and that
 // the account of deploy/kubernetes is enough for all of it.
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { accessOf, createKubeClient } from '@muster/drivers/kubernetes';
+import { type TestKubernetes, testNamespace } from '@muster/drivers/testing';
 import type { RunId } from '@muster/model';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { type TestKubernetes, testNamespace } from '../harness/kubernetes.ts';
 import { type KubernetesSubject, kubernetesSubject } from '../harness/kubernetes-subject.ts';
 import { onKubernetes } from '../harness/on-kubernetes.ts';
 import { eventually, repository } from '../harness/processes.ts';

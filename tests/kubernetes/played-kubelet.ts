@@ -1,7 +1,7 @@
 // Nodes that exist only in the API server, and the word of their kubelets, said by a test at the moment it chooses. What a real
 // kubelet does is tested on real ones (containers.test.ts).
+import { type TestKubernetes, testNamespace } from '@muster/drivers/testing';
 import type { RunId } from '@muster/model';
-import { type TestKubernetes, testNamespace } from '../harness/kubernetes.ts';
 
 export const pods = `/api/v1/namespaces/${testNamespace}/pods`;
 export const podPath = (run: RunId, rank = 0): string => `${pods}/${run.replaceAll('_', '-')}-${rank}`;

@@ -1,11 +1,12 @@
 // The README's first command: a whole system, a finished gang, and nothing left behind; also when it is interrupted. And
 // `muster up`, whose terminal is closed.
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { endProcessesOf, processesOf } from '@muster/drivers/testing';
 import { afterEach, expect, it } from 'vitest';
-import { endProcessesOf, processesOf } from '../harness/leftovers.ts';
 import { eventually, repository } from '../harness/processes.ts';
 
 const ends: (() => void)[] = [];

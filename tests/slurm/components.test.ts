@@ -1,8 +1,9 @@
 // The Slurm that other suites drive is a real one: it runs a job on a chosen node with the GPUs it asked for.
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { processesOf } from '@muster/drivers/testing';
 import { expect, it } from 'vitest';
-import { processesOf } from '../harness/leftovers.ts';
 import { onSlurm } from '../harness/on-slurm.ts';
 import { eventually } from '../harness/processes.ts';
 

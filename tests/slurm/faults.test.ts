@@ -1,11 +1,12 @@
 // Faults of a real Slurm that the driver has to survive: F21, F22 and F23 of the fault matrix, as far as a driver alone can tell.
 // Every run appends a line to a side file when it begins: whatever happens, there is never a second one.
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSlurmDriver, localRunDirectories, slurmCommands } from '@muster/drivers/slurm';
+import { processesWith } from '@muster/drivers/testing';
 import type { NodeId, RunId } from '@muster/model';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { processesWith } from '../harness/leftovers.ts';
 import { onSlurm } from '../harness/on-slurm.ts';
 import { eventually } from '../harness/processes.ts';
 import { accepted, cancel, ended, freshRun, shellTask, submit } from '../harness/runs.ts';

@@ -1,13 +1,14 @@
 // The agent's supervisor without an agent and without a server: we speak its protocol over its socket, as the agent would, and
 // keep it as busy as its declared cores allow. Everything it does for a real task it does here: journal, lease, output
 // files, cleaning up.
+
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { eventually } from '@muster/drivers/testing';
 import { freshId, runId } from '@muster/model';
 import { repository, startChild } from './child.ts';
-import { eventually } from './eventually.ts';
 import type { Bed } from './system.ts';
 
 interface FromSupervisor {

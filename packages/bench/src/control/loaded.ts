@@ -1,8 +1,10 @@
 // The API while the control plane is at work: a thousand agents, a hundred thousand queued jobs, and jobs ending and being
 // placed all the time. Requests come at a fixed rate, so a stall shows in every request that was due meanwhile.
+
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '@muster/drivers/testing';
 import type { FleetOrder } from '../fleet/fleet-process.ts';
 import type { FleetCounts } from '../fleet/simulated-agent.ts';
 import { requestText } from '../load/http-connection.ts';
@@ -12,7 +14,6 @@ import { row, type ToldRow } from '../report.ts';
 import { quantile } from '../statistics.ts';
 import { bareMixP99Ms } from './bare-mix.ts';
 import { type Child, cpuMs, repository, rssMb, rssMbOrNull, startChild } from './child.ts';
-import { eventually } from './eventually.ts';
 import { loadedProjects, queuedJob } from './sample-jobs.ts';
 import { submitMany } from './submit-many.ts';
 import type { Bed, ControlPlane } from './system.ts';

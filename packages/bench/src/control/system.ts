@@ -1,17 +1,16 @@
 // The control plane under test: the real executable in its own process, on a real PostgreSQL that the benchmark starts in a
 // temporary directory. Each part of the benchmark has a database of its own.
+
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient, type MusterClient } from '@muster/client';
+import { endProcessesOf, eventually, freePort } from '@muster/drivers/testing';
 import { startEmbedded } from '@muster/store';
 import type { Lifetime } from '../lifetime.ts';
 import type { HttpTarget } from '../load/http-connection.ts';
 import { firstAdminToken } from './admin-token.ts';
 import { type Child, repository, startChild } from './child.ts';
-import { eventually } from './eventually.ts';
-import { endProcessesOf } from './leftovers.ts';
 import { withClient } from './pg-client.ts';
 
 export interface Bed {
@@ -111,15 +110,4 @@ export async function startAgent(
 export async function clientTokens(server: ControlPlane, count: number): Promise<string[]> {
   const make = (i: number) => server.client.tokens.create({ name: `client-${i}`, role: 'member' });
   return (await Promise.all(Array.from({ length: count }, (_, i) => make(i)))).map(({ token }) => token);
-}
-
-export async function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
 }

@@ -2,19 +2,18 @@
 // declared GPUs. Everything lies in one temporary directory and is ended by id, also when the test run is interrupted.
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { accessSync, chmodSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { lackingPrograms, systemPath } from './components.ts';
 import { type Daemon, StartedDaemon } from './daemon.ts';
+import { eventually } from './eventually.ts';
+import { freePort } from './free-port.ts';
 import { endProcessesOf } from './leftovers.ts';
-import { eventually } from './processes.ts';
-import { freePort } from './system.ts';
 
 const run = promisify(execFile);
 const programs = ['munged', 'slurmctld', 'slurmd', 'sbatch', 'srun', 'mknod'];
-/** Where Debian has daemons; a user's path often leaves it out. */
-const path = `${process.env.PATH ?? ''}${delimiter}/usr/sbin${delimiter}/usr/bin`;
 
 export interface TestSlurm {
   readonly dir: string;
@@ -35,28 +34,17 @@ export interface TestSlurm {
 
 /** Why no Slurm can be started here, and what to do about it; null when one can. */
 export function slurmMissing(): string | null {
-  const lacking = programs.filter((name) => !isProgram(name));
+  const lacking = lackingPrograms(programs);
   if (lacking.length > 0)
     return `not run on a real Slurm: ${lacking.join(', ')} missing; scripts/install-components gets them`;
   return process.getuid?.() === 0 ? null : 'not run on a real Slurm: only root can start its daemons';
-}
-
-function isProgram(name: string): boolean {
-  return path.split(delimiter).some((dir) => {
-    try {
-      accessSync(join(dir, name), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
 }
 
 export async function startSlurm(): Promise<TestSlurm> {
   const dir = mkdtempSync(join(tmpdir(), 'muster-slurm-'));
   chmodSync(dir, 0o711);
   const nodes = ['n1', 'n2', 'n3', 'n4'];
-  const env = { PATH: path, SLURM_CONF: join(dir, 'slurm.conf') };
+  const env = { PATH: systemPath, SLURM_CONF: join(dir, 'slurm.conf') };
   await writeConfiguration(dir, nodes);
   const daemons: StartedDaemon[] = [];
   const daemon = (name: string, program: string, ...args: string[]): StartedDaemon => {

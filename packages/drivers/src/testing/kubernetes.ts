@@ -5,13 +5,13 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { accessOf, createKubeClient, type KubeClient } from '@muster/drivers/kubernetes';
+import { accessOf, createKubeClient, type KubeClient } from '../kubernetes/index.ts';
 import { componentPaths, systemPath } from './components.ts';
 import { type Daemon, StartedDaemon } from './daemon.ts';
+import { eventually } from './eventually.ts';
+import { freePort } from './free-port.ts';
 import { endProcessesOf } from './leftovers.ts';
 import { freeNetwork, type TestNetwork } from './network.ts';
-import { eventually } from './processes.ts';
-import { freePort } from './system.ts';
 
 export interface TestKubernetes {
   readonly dir: string;

@@ -2,7 +2,10 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { repository } from './processes.ts';
+import { fileURLToPath } from 'node:url';
+
+/** The checkout: this file is packages/drivers/src/testing/components.ts. */
+const repository = join(fileURLToPath(import.meta.url), '../../../../..');
 
 const cache = (): string =>
   process.env.MUSTER_COMPONENTS ??
@@ -24,6 +27,8 @@ export const componentPaths = {
   kubelet: built('kubernetes', 'kubelet', 'kubelet'),
   etcd: built('etcd', 'etcd'),
   coredns: built('coredns', 'coredns'),
+  scheduler: built('kubernetes', 'kubernetes', 'kube-scheduler'),
+  kwok: built('kwok', 'kwok'),
 } as const;
 
 export type Component = keyof typeof componentPaths;

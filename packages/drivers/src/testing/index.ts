@@ -1,0 +1,9 @@
+// Real components for tests and benchmarks: Slurm and Kubernetes as processes of this machine, started, watched and ended by id.
+export * from './components.ts';
+export * from './daemon.ts';
+export * from './eventually.ts';
+export * from './free-port.ts';
+export * from './kubernetes.ts';
+export * from './leftovers.ts';
+export * from './network.ts';
+export * from './slurm.ts';
