@@ -1,24 +1,18 @@
 // A node that runs real containers: Debian's containerd and a kubelet, in a network namespace of their own, with images made by
 // hand. `nsenter --net` enters it, because `ip netns exec` hides the control groups. When it stops, everything that containers
-// leave behind is taken away: their processes, mounts, network namespaces and control groups.
+// leave behind is taken away (packages/drivers/src/testing/container-leftovers.ts).
 
-import { execFile, execFileSync } from 'node:child_process';
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import {
+  cgroupRoot,
+  cleanUp,
   componentPaths,
+  controllers,
   type Daemon,
   type NodeNetwork,
-  processesOf,
   systemPath,
   type TestKubernetes,
 } from '@muster/drivers/testing';
@@ -166,104 +160,4 @@ function writeKubelet(dir: string, cgroup: string, { address }: NodeNetwork, { d
     shutdownGracePeriod: '0s',
   };
   writeFileSync(join(dir, 'kubelet.json'), JSON.stringify(settings));
-}
-
-const cgroupRoot = '/sys/fs/cgroup';
-
-/** Version 1 has a tree for each of them. */
-function controllers(): string[] {
-  return readdirSync(cgroupRoot).filter((name) => name !== 'unified');
-}
-
-export interface Leftovers {
-  readonly processes: readonly number[];
-  readonly mounts: readonly string[];
-  readonly cgroups: readonly string[];
-}
-
-/** What there is of the nodes of a Kubernetes in this directory, outside of it. */
-export function leftoversOf(dir: string): Leftovers {
-  const own = processesOf(dir);
-  const name = basename(dir);
-  return {
-    // Containers are children of their shims, and know nothing of the directory.
-    processes: [...own.flatMap(descendants), ...own],
-    mounts: readFileSync('/proc/self/mounts', 'utf8')
-      .split('\n')
-      .map((line) => line.split(' ')[1] ?? '')
-      .filter((mount) => mount.startsWith(`${dir}/`)),
-    cgroups: controllers().flatMap((controller) =>
-      readdirSync(join(cgroupRoot, controller))
-        .filter((group) => group.startsWith(`${name}-`))
-        .map((group) => join(cgroupRoot, controller, group)),
-    ),
-  };
-}
-
-function cleanUp(dir: string): void {
-  const { processes, cgroups } = leftoversOf(dir);
-  const files = strayFiles(dir);
-  for (const pid of processes) endNow(pid);
-  for (const mount of leftoversOf(dir).mounts.toReversed())
-    execFileSync('umount', ['--lazy', mount], { env: { PATH: systemPath }, stdio: 'ignore' });
-  for (const group of cgroups) removeGroup(group);
-  for (const file of files) rmSync(file, { force: true });
-}
-
-/** Files that the programs keep outside of any directory they are told: sockets of shims, results of network plugins, links to logs. */
-function strayFiles(dir: string): string[] {
-  const within = (folder: string, isOurs: (file: string) => boolean): string[] =>
-    namesIn(folder)
-      .map((name) => join(folder, name))
-      .filter((file) => isOurs(file));
-  const shims = namesIn(dir).flatMap((node) => {
-    const tasks = join(dir, node, 'state', 'io.containerd.runtime.v2.task', 'k8s.io');
-    return namesIn(tasks).map((id) => textOf(join(tasks, id, 'address')).replace('unix://', ''));
-  });
-  return [
-    ...shims.filter((socket) => socket.startsWith('/run/containerd/s/')),
-    ...within('/var/lib/cni/results', (file) => textOf(file).includes(`${dir}/`)),
-    ...within('/var/log/containers', (file) => linkOf(file).startsWith(`${dir}/`)),
-  ];
-}
-
-const namesIn = (folder: string): string[] => attempt(() => readdirSync(folder), []);
-const textOf = (file: string): string => attempt(() => readFileSync(file, 'utf8'), '');
-const linkOf = (file: string): string => attempt(() => readlinkSync(file), '');
-
-/** What others remove meanwhile is not there. */
-function attempt<T>(read: () => T, otherwise: T): T {
-  try {
-    return read();
-  } catch {
-    return otherwise;
-  }
-}
-
-function descendants(pid: number): number[] {
-  const children = textOf(`/proc/${pid}/task/${pid}/children`).trim().split(' ');
-  const own = children.filter((text) => text !== '').map(Number);
-  return [...own.flatMap(descendants), ...own];
-}
-
-function endNow(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // Gone meanwhile.
-  }
-}
-
-/** Deepest first; a process that was just killed may hold it for a moment. */
-function removeGroup(group: string): void {
-  for (const entry of readdirSync(group, { withFileTypes: true }))
-    if (entry.isDirectory()) removeGroup(join(group, entry.name));
-  for (let tries = 0; ; tries++)
-    try {
-      rmdirSync(group);
-      return;
-    } catch (error) {
-      if (tries === 100) throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
-    }
 }

@@ -1,9 +1,10 @@
 // The Kubernetes driver where processes run: a real kubelet and containers. What users write, signals, failures by their class, and
 // that nothing is left of any of it.
 import { readdirSync } from 'node:fs';
+import { leftoversOf } from '@muster/drivers/testing';
 import type { RunId } from '@muster/model';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { leftoversOf, startNode } from '../harness/kubernetes-node.ts';
+import { startNode } from '../harness/kubernetes-node.ts';
 import { type KubernetesSubject, kubernetesSubject } from '../harness/kubernetes-subject.ts';
 import { onKubernetes } from '../harness/on-kubernetes.ts';
 import { eventually } from '../harness/processes.ts';

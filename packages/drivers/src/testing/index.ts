@@ -1,5 +1,7 @@
 // Real components for tests and benchmarks: Slurm and Kubernetes as processes of this machine, started, watched and ended by id.
+export * from './cluster-directory.ts';
 export * from './components.ts';
+export * from './container-leftovers.ts';
 export * from './daemon.ts';
 export * from './eventually.ts';
 export * from './free-port.ts';

@@ -2,10 +2,10 @@
 // temporary directory and is ended by id, also when the run is interrupted. Nodes that run real containers are added by
 // kubernetes-node.ts; a test that needs none plays their kubelets.
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { accessOf, createKubeClient, type KubeClient } from '../kubernetes/index.ts';
+import { clusterDirectory } from './cluster-directory.ts';
 import { componentPaths, systemPath } from './components.ts';
 import { type Daemon, StartedDaemon } from './daemon.ts';
 import { eventually } from './eventually.ts';
@@ -37,8 +37,8 @@ export interface TestKubernetes {
 export const testNamespace = 'muster';
 
 export async function startKubernetes(): Promise<TestKubernetes> {
-  const dir = mkdtempSync(join(tmpdir(), 'muster-kubernetes-'));
-  chmodSync(dir, 0o711);
+  const home = await clusterDirectory('kubernetes');
+  const { dir } = home;
   const undo: (() => void)[] = [];
   const daemons: StartedDaemon[] = [];
   const env = { PATH: systemPath, HOME: dir };
@@ -51,7 +51,7 @@ export async function startKubernetes(): Promise<TestKubernetes> {
     takeAway();
   };
   process.once('exit', atExit);
-  const network = freeNetwork();
+  const network = await freeNetwork();
   undo.push(() => network.remove());
   const daemon = (name: string, program: string, ...args: string[]): StartedDaemon => {
     const one = new StartedDaemon(name, program, args, env, dir);
@@ -103,7 +103,7 @@ export async function startKubernetes(): Promise<TestKubernetes> {
       client?.close();
       for (const one of daemons.toReversed()) await one.end('SIGKILL');
       takeAway();
-      if (!process.env.MUSTER_KEEP) rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+      home.remove();
     },
   };
   try {

@@ -1,7 +1,11 @@
 // A network of a test's own: a bridge with an address of this machine on it, and network namespaces for nodes beside it. Names and
-// addresses follow from a number that is taken by making the bridge, which succeeds once.
+// addresses follow from a number that one process holds at a time. What there is of a number that nobody holds was left by a run
+// that was killed, and is taken away first.
 import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { systemPath } from './components.ts';
+import { hold } from './held-names.ts';
 
 export interface TestNetwork {
   /** This machine's address on it. */
@@ -32,20 +36,49 @@ function quietly(...args: string[]): void {
   }
 }
 
-export function freeNetwork(): TestNetwork {
-  for (let number = 0; number < 60; number++) {
-    const bridge = `muster${number}`;
+const networksMax = 60;
+const firstBlock = 130;
+
+export async function freeNetwork(): Promise<TestNetwork> {
+  for (let number = 0; number < networksMax; number++) {
+    const prefix = `10.${firstBlock + number}`;
+    const bridge = `mtest${number}`;
+    const letGo = isForeign(prefix, bridge) ? null : await hold(`network-${number}`);
+    if (!letGo) continue;
+    takeAway(bridge);
     try {
       ip('link', 'add', bridge, 'type', 'bridge');
-    } catch {
-      continue;
+    } catch (error) {
+      letGo();
+      throw new Error(`no network can be made for a test: ${String(error)}`);
     }
-    return networkOn(bridge, `10.${190 + number}`);
+    return networkOn(bridge, prefix, letGo);
   }
-  throw new Error('no network is free for a test; only root can make one, and 60 are taken');
+  throw new Error(`no network is free for a test: ${networksMax} are taken`);
 }
 
-function networkOn(bridge: string, prefix: string): TestNetwork {
+/** This machine has addresses there that are not a test's. */
+function isForeign(prefix: string, bridge: string): boolean {
+  return Object.entries(networkInterfaces()).some(
+    ([name, own]) => name !== bridge && own?.some(({ address }) => address.startsWith(`${prefix}.`)),
+  );
+}
+
+function takeAway(bridge: string): void {
+  for (const name of namespaces().filter((one) => one.startsWith(`${bridge}-n`)))
+    quietly('netns', 'delete', name);
+  quietly('link', 'delete', bridge);
+}
+
+function namespaces(): string[] {
+  try {
+    return readdirSync('/run/netns');
+  } catch {
+    return [];
+  }
+}
+
+function networkOn(bridge: string, prefix: string, letGo: () => void): TestNetwork {
   const host = `${prefix}.0.1`;
   ip('address', 'add', `${host}/24`, 'dev', bridge);
   ip('link', 'set', bridge, 'up');
@@ -77,8 +110,8 @@ function networkOn(bridge: string, prefix: string): TestNetwork {
       return { enter, address, pods };
     },
     remove() {
-      for (const { name } of added.splice(0)) quietly('netns', 'delete', name);
-      quietly('link', 'delete', bridge);
+      takeAway(bridge);
+      letGo();
     },
   };
 }
