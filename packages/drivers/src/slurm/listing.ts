@@ -1,4 +1,4 @@
-// What squeue and sinfo print as JSON (Slurm 22.05, openapi v0.0.38), read strictly: a missing field, another type or a state
+// What squeue, sinfo and sacct print as JSON (Slurm 22.05, openapi v0.0.38), read strictly: a missing field, another type or a state
 // that is not known makes the whole answer unread, and the driver keeps its last good one. Never a guess: a job that was taken
 // for over would be started again.
 import * as z from 'zod';
@@ -76,11 +76,13 @@ export interface SlurmNode {
   readonly reason: string;
 }
 
+const jobState = z.enum(Object.keys(phases) as [JobState, ...JobState[]]);
+
 const jobSchema = z.object({
   job_id: nat,
   name: z.string(),
   comment: z.string(),
-  job_state: z.enum(Object.keys(phases) as [JobState, ...JobState[]]),
+  job_state: jobState,
   state_reason: z.string(),
   submit_time: nat,
   end_time: nat,
@@ -158,6 +160,37 @@ export function parseNodes(text: string): SlurmNode[] {
     usable: ['idle', 'mixed', 'allocated'].includes(node.state) && node.state_flags.length === 0,
     state: [node.state, ...node.state_flags].join('+').toLowerCase(),
     reason: node.reason,
+  }));
+}
+
+/** A job as the accounting knows it. */
+export interface AccountedJob {
+  readonly id: number;
+  readonly name: string;
+  readonly state: JobState;
+  readonly phase: JobPhase;
+  readonly submittedS: number;
+  /** Who asked for its end; null where nobody did, or it is not known. */
+  readonly endedBy: string | null;
+}
+
+const accountedSchema = z.object({
+  job_id: nat,
+  name: z.string(),
+  state: z.object({ current: jobState }),
+  time: z.object({ submission: nat }),
+  kill_request_user: z.string().nullable(),
+});
+
+export function parseAccounting(text: string): AccountedJob[] {
+  const { jobs } = read('sacct', z.object({ errors, jobs: z.array(accountedSchema) }), text);
+  return jobs.map(({ job_id, name, state, time, kill_request_user }) => ({
+    id: job_id,
+    name,
+    state: state.current,
+    phase: phases[state.current],
+    submittedS: time.submission,
+    endedBy: kill_request_user === '' ? null : kill_request_user,
   }));
 }
 

@@ -1,7 +1,8 @@
 import type { RunId } from '@muster/model';
 import { describe, expect, test } from 'vitest';
+import { type Account, type Accounting, noAccounting } from './accounting.ts';
 import type { JobState, SlurmJob } from './listing.ts';
-import { reportsOf } from './reports.ts';
+import { nothingKnown, reportsOf } from './reports.ts';
 import type { Evidence } from './run-directory.ts';
 
 const run = 'run_000000000000000001_1' as RunId;
@@ -46,8 +47,13 @@ const exited = (code: number | null, stopped = false): Partial<Evidence> => ({
 });
 
 /** What is reported of the one task, in short. */
-function told(evidence: Evidence, jobs: readonly SlurmJob[], settled = false): string {
-  const [report] = reportsOf(run, evidence, jobs, settled);
+function told(
+  evidence: Evidence,
+  jobs: readonly SlurmJob[],
+  settled = false,
+  accounting: Accounting = noAccounting,
+): string {
+  const [report] = reportsOf(run, evidence, jobs, { ...nothingKnown, settled, accounting });
   if (!report) return 'nothing';
   const { state, exit } = report;
   if (!exit) return state;
@@ -57,7 +63,11 @@ function told(evidence: Evidence, jobs: readonly SlurmJob[], settled = false): s
 test('a cancel soon after the controller was started, of a job from before or one that never began, is its own', () => {
   const life = { bootS: 1000, slurmdTimeoutMs: 15_000 };
   const code = (submittedS: number, endS: number, evidence = left()) => {
-    const [report] = reportsOf(run, evidence, [job(5, 'CANCELLED', { submittedS, endS })], true, life);
+    const [report] = reportsOf(run, evidence, [job(5, 'CANCELLED', { submittedS, endS })], {
+      ...nothingKnown,
+      settled: true,
+      controller: life,
+    });
     return report?.exit?.ok === false ? report.exit.reason.code : null;
   };
   expect(code(990, 1005)).toBe('forgotten');
@@ -145,4 +155,61 @@ describe('of the job that has the key', () => {
 test('a stop that came first is the end, and a job that comes later changes nothing', () => {
   expect(told(left({ claim: { job: null }, stop }), [])).toBe(`preemption: ${stop.reason}`);
   expect(told(left({ claim: { job: null }, stop }), [job(7, 'RUNNING')])).toBe(`preemption: ${stop.reason}`);
+});
+
+describe('with accounting', () => {
+  const accounting = (answer: Account | null): Accounting => ({
+    of: () => answer,
+    ask: async () => answer as Account,
+    forget: () => {},
+  });
+  const ended = (state: JobState, endedBy: string | null = null): Account => ({
+    kind: 'ended',
+    job: { id: 5, name: run, state, phase: 'over', submittedS: 5, endedBy },
+  });
+  const toldBy = (
+    answer: Account | null,
+    evidence: Evidence,
+    jobs: readonly SlurmJob[] = [],
+    settled = true,
+  ) => told(evidence, jobs, settled, accounting(answer));
+
+  test('nothing is told of a forgotten job while it is asked, and nothing before the nodes are known to run none', () => {
+    expect(toldBy(null, claimedBy(5))).toBe('running');
+    expect(toldBy(ended('NODE_FAIL'), claimedBy(5), [], false)).toBe('running');
+  });
+
+  test('it tells how a forgotten job ended, and who ended it', () => {
+    expect(toldBy(ended('TIMEOUT'), claimedBy(5))).toBe('timeout: time limit reached');
+    expect(toldBy(ended('CANCELLED', 'ann'), claimedBy(5))).toBe(
+      'cancelled: cancelled in Slurm by ann, not through Muster',
+    );
+    expect(toldBy(ended('CANCELLED', 'ann'), claimedBy(5, exited(143)))).toBe(
+      'cancelled: cancelled in Slurm by ann, not through Muster',
+    );
+    expect(toldBy(ended('CANCELLED', 'ann'), claimedBy(5), [job(5, 'CANCELLED')])).toBe(
+      'cancelled: cancelled in Slurm by ann, not through Muster',
+    );
+  });
+
+  test('what the script saw stands before it', () => {
+    expect(toldBy(ended('FAILED'), claimedBy(5, exited(0)))).toBe('ended well');
+    expect(toldBy(ended('CANCELLED', 'ann'), claimedBy(5, exited(3)))).toBe('user: exited with code 3');
+    expect(toldBy(null, claimedBy(5, { ...exited(143, true), stop }))).toBe(`preemption: ${stop.reason}`);
+  });
+
+  test('a job that ended well and left no exit code is no success', () => {
+    expect(toldBy(ended('COMPLETED'), claimedBy(5))).toMatch(/^infrastructure: .* ended as COMPLETED/);
+  });
+
+  test('where it does not answer, the end is told without it', () => {
+    const answer: Account = { kind: 'nothing', why: 'its accounting did not answer (sacct: no)' };
+    expect(toldBy(answer, claimedBy(5))).toMatch(
+      /^infrastructure: Slurm lost the job: .*; its accounting did not/,
+    );
+    expect(toldBy(answer, claimedBy(5, exited(143)))).toBe('user: killed by SIGTERM');
+    expect(toldBy(answer, claimedBy(5), [job(5, 'CANCELLED')])).toBe(
+      'cancelled: cancelled in Slurm, not through Muster',
+    );
+  });
 });

@@ -3,30 +3,37 @@
 import type { ErrorClass, RunId, TaskExit } from '@muster/model';
 import type { ListedReport } from '../listing-driver.ts';
 import { signalOf } from '../signal-names.ts';
+import { type Account, type Accounting, noAccounting } from './accounting.ts';
 import type { JobState, SlurmJob } from './listing.ts';
-import type { Evidence, StopFacts } from './run-directory.ts';
+import type { Evidence, StepExit, StopFacts } from './run-directory.ts';
 
 export function jobsOf(run: RunId, jobs: readonly SlurmJob[]): SlurmJob[] {
   return jobs.filter(({ name, comment }) => name === run && comment === run);
 }
 
-/**
- * Nothing is reported of a run that nobody claimed and Slurm does not list: it was never taken, or forgotten, and may be
- * submitted. `settled`: what Slurm does not list does not run on its nodes either.
- */
+/** What else is known of the cluster when its jobs are judged. */
+export interface Circumstances {
+  /** What Slurm does not list does not run on its nodes either. */
+  readonly settled: boolean;
+  readonly controller: ControllerLife | null;
+  readonly accounting: Accounting;
+}
+
+export const nothingKnown: Circumstances = { settled: false, controller: null, accounting: noAccounting };
+
+/** Nothing is reported of a run that nobody claimed and Slurm does not list: it was never taken, or forgotten, and may be submitted. */
 export function reportsOf(
   run: RunId,
   evidence: Evidence,
   jobs: readonly SlurmJob[],
-  settled: boolean,
-  controller: ControllerLife | null = null,
+  circumstances: Circumstances = nothingKnown,
 ): ListedReport[] {
   const own = jobsOf(run, jobs);
   const job = evidence.claim === null ? newest(own) : claimant(evidence.claim.job, own);
   if (evidence.claim === null && !job) return [];
   return evidence.tasks.map(({ rank, node }) => {
     const began = evidence.started.has(rank);
-    const exit = exitOf(rank, evidence, job, settled, controller);
+    const exit = exitOf(run, rank, evidence, job, circumstances);
     if (exit) return { run, rank, node, began, state: 'ended', exit };
     return { run, rank, node, began, state: began ? 'running' : 'accepted', exit: null };
   });
@@ -43,26 +50,62 @@ function newest(own: readonly SlurmJob[]): SlurmJob | undefined {
 }
 
 function exitOf(
+  run: RunId,
   rank: number,
   { claim, started, exits, stop }: Evidence,
   job: SlurmJob | undefined,
-  settled: boolean,
-  controller: ControllerLife | null,
+  { settled, controller, accounting }: Circumstances,
 ): TaskExit | null {
   const told = exits.get(rank);
-  if (told) return exitOfCode(told.code, told.stopped ? stop : null, started.has(rank), job);
+  if (told) {
+    const whole = endOfWhole(run, told, claim?.job ?? null, job, accounting);
+    return whole && exitOfCode(told.code, told.stopped ? stop : null, started.has(rank), whole);
+  }
   // A stop had the key before any job: whatever comes later finds it claimed.
   if (stop && claim?.job === null) return failed(stop.class, stop.code, stop.reason);
-  if (job?.phase === 'over')
-    return stop === null && endedByRestart(job, claim !== null, controller)
-      ? forgotten
-      : exitOfState(job.state, stop);
+  if (job?.phase === 'over') {
+    if (stop !== null || job.state !== 'CANCELLED') return exitOfState(job.state, stop);
+    if (endedByRestart(job, claim !== null, controller)) return forgotten;
+    const account = accounting.of(run, job.id);
+    return account && exitOfState(job.state, null, endedBy(account));
+  }
   if (job || !settled) return null;
-  return failed(
-    'infrastructure',
-    'forgotten',
-    'Slurm lost the job: it lists no job of this key, and its nodes run none',
-  );
+  const account = accounting.of(run, claim?.job ?? null);
+  return account && exitOfForgotten(account, stop);
+}
+
+/** What became of the job that a task was part of. */
+interface WholeJob {
+  readonly state: JobState | null;
+  readonly by: string | null;
+}
+
+/** Null while it is being asked. It only matters for a signal that nobody here sent. */
+function endOfWhole(
+  run: RunId,
+  { code, stopped }: StepExit,
+  id: number | null,
+  job: SlurmJob | undefined,
+  accounting: Accounting,
+): WholeJob | null {
+  const isSignal = code !== null && signalOf(code) !== null;
+  if (stopped || !isSignal || (job && job.state !== 'CANCELLED'))
+    return { state: job?.state ?? null, by: null };
+  const account = accounting.of(run, job?.id ?? id);
+  if (!account) return null;
+  if (account.kind === 'nothing') return { state: job?.state ?? null, by: null };
+  return { state: job?.state ?? account.job.state, by: account.job.endedBy };
+}
+
+const endedBy = (account: Account): string | null => (account.kind === 'ended' ? account.job.endedBy : null);
+
+/** The controller knows nothing of it any more, and no node runs it. */
+function exitOfForgotten(account: Account, stop: StopFacts | null): TaskExit {
+  const lost = 'Slurm lost the job: it lists no job of this key, and its nodes run none';
+  if (account.kind === 'nothing') return failed('infrastructure', 'forgotten', `${lost}; ${account.why}`);
+  const { state } = account.job;
+  const why = `${lost}; by its accounting it ended as ${state}, and left no exit code`;
+  return exitOfState(state, stop, endedBy(account)) ?? failed('infrastructure', 'forgotten', why);
 }
 
 /** The present life of the controller. */
@@ -95,7 +138,7 @@ function exitOfCode(
   code: number | null,
   stop: StopFacts | null,
   started: boolean,
-  job: SlurmJob | undefined,
+  { state, by }: WholeJob,
 ): TaskExit | null {
   const signal = code === null ? null : signalOf(code);
   const ending = { code: signal === null ? code : null, signal };
@@ -106,8 +149,8 @@ function exitOfCode(
   if (!started)
     return failed('infrastructure', 'step-failed', `srun could not start the step (code ${code})`);
   // Slurm is ending the whole job; why is known when it is over.
-  if (signal !== null && job?.state === 'COMPLETING') return null;
-  const whole = job && whys[job.state];
+  if (signal !== null && state === 'COMPLETING') return null;
+  const whole = state === null ? undefined : whyOf(state, by);
   if (whole) return { ok: false, class: whole[0], ...ending, reason: { code: whole[1], message: whole[2] } };
   const reason =
     signal === null
@@ -116,14 +159,25 @@ function exitOfCode(
   return { ok: false, class: 'user', ...ending, reason };
 }
 
-/** The script did not live to see the end of this task. */
-function exitOfState(state: JobState, stop: StopFacts | null): TaskExit | null {
+/** The script did not live to see the end of this task. `by`: who asked for its end, where that is known. */
+export function exitOfState(
+  state: JobState,
+  stop: StopFacts | null,
+  by: string | null = null,
+): TaskExit | null {
   // It ran to its last line, so the exit is written; a shared file system may be slow to show it.
   if (state === 'COMPLETED') return null;
   if (stop && state === 'CANCELLED') return failed(stop.class, 'stopped', stop.reason);
   const why =
-    whys[state] ?? (['infrastructure', 'script-failed', `the job's script failed (${state})`] as const);
+    whyOf(state, by) ?? (['infrastructure', 'script-failed', `the job's script failed (${state})`] as const);
   return failed(...why);
+}
+
+type Why = readonly [ErrorClass, string, string];
+
+function whyOf(state: JobState, by: string | null): Why | undefined {
+  if (by === null || state !== 'CANCELLED') return whys[state];
+  return ['cancelled', 'cancelled-in-slurm', `cancelled in Slurm by ${by}, not through Muster`];
 }
 
 const forgotten = failed(
@@ -132,7 +186,7 @@ const forgotten = failed(
   'Slurm cancelled the job itself when its controller was started again',
 );
 
-const whys: Partial<Record<JobState, readonly [ErrorClass, string, string]>> = {
+const whys: Partial<Record<JobState, Why>> = {
   CANCELLED: ['cancelled', 'cancelled-in-slurm', 'cancelled in Slurm, not through Muster'],
   TIMEOUT: ['timeout', 'time-limit', 'time limit reached'],
   DEADLINE: ['timeout', 'deadline', "Slurm's deadline of the job was reached"],

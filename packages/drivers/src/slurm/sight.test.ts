@@ -61,7 +61,14 @@ test('how long the controller is up is read from its own answer', () => {
     nowS: Date.parse('2026-11-16T09:48:59Z') / 1000,
     upMs: 20_000,
     slurmdTimeoutMs: 300_000,
+    hasAccounting: false,
   });
+});
+
+test('whether it keeps accounting is read there too', () => {
+  const type = (word: string) => `${config}AccountingStorageType   = accounting_storage/${word}\n`;
+  expect(parseController(type('slurmdbd')).hasAccounting).toBe(true);
+  expect(parseController(type('none')).hasAccounting).toBe(false);
 });
 
 test.each(['BOOT_TIME', 'SlurmdTimeout', 'Configuration'])('an answer without %s is refused', (word) => {

@@ -2,6 +2,7 @@
 // before Slurm is asked, and again when its job is over: a job listed as over has written all it will.
 import { isRunId, type RunId } from '@muster/model';
 import type { ListedReport } from '../listing-driver.ts';
+import { type Accounting, noAccounting } from './accounting.ts';
 import type { Commands } from './commands.ts';
 import type { SlurmJob, SlurmNode } from './listing.ts';
 import { jobsOf, reportsOf } from './reports.ts';
@@ -19,6 +20,7 @@ export interface Sight {
   readonly reports: readonly ListedReport[];
   /** What jobs that are not ours hold, by node. */
   readonly taken: ReadonlyMap<string, Taken>;
+  readonly hasAccounting: boolean;
   /** Runs that Slurm keeps waiting for longer than it should, and why. */
   readonly overdue: ReadonlyMap<RunId, string>;
 }
@@ -40,6 +42,7 @@ export async function sightOf(
   directories: RunDirectories,
   listJobs: () => Promise<SlurmJob[]>,
   listNodes: () => Promise<SlurmNode[]>,
+  accounting: Accounting,
   waitMaxS: number,
 ): Promise<Sight> {
   const runs = await directories.open();
@@ -53,20 +56,25 @@ export async function sightOf(
     commands('scontrol', ['show', 'config']).then(parseController),
   ]);
   const settled = controller.upMs >= controller.slurmdTimeoutMs;
+  const circumstances = {
+    settled,
+    controller,
+    accounting: controller.hasAccounting ? accounting : noAccounting,
+  };
   const reports: ListedReport[] = [];
   for (const [run, seen] of early) {
     const over = jobsOf(run, jobs).some(({ phase }) => phase === 'over');
     const evidence = over ? await directories.evidence(run) : seen;
-    if (evidence) reports.push(...reportsOf(run, evidence, jobs, settled, controller));
+    if (evidence) reports.push(...reportsOf(run, evidence, jobs, circumstances));
   }
   const own = new Set(runs);
   // Of a run whose end is committed Slurm may still be giving things back; that is nobody else's use.
   for (const { name, phase } of jobs)
     if (phase === 'holds' && isRunId(name) && !own.has(name) && (await directories.isOver(name)))
       own.add(name);
-  const { boot } = controller;
+  const { boot, hasAccounting } = controller;
   const overdue = overdueOf(jobs, own, controller.nowS, waitMaxS);
-  return { nodes, switches, boot, settled, reports, taken: takenBy(jobs, own), overdue };
+  return { nodes, switches, boot, settled, reports, taken: takenBy(jobs, own), hasAccounting, overdue };
 }
 
 export function overdueOf(
@@ -111,6 +119,8 @@ export interface Controller {
   readonly upMs: number;
   /** A node that does not answer for so long is called down. */
   readonly slurmdTimeoutMs: number;
+  /** Jobs that it forgot are known to slurmdbd. */
+  readonly hasAccounting: boolean;
 }
 
 /** Both times are of the controller's answer, so no two clocks are compared. */
@@ -131,5 +141,6 @@ export function parseController(text: string): Controller {
     nowS: nowMs / 1000,
     upMs: nowMs - Date.parse(`${boot}Z`),
     slurmdTimeoutMs: Number(timeoutS) * 1000,
+    hasAccounting: /^AccountingStorageType *= accounting_storage\/slurmdbd$/m.test(text),
   };
 }

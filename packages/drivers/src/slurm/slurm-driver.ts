@@ -14,10 +14,11 @@ import {
 } from '@muster/model';
 import type { CommandAnswer, Driver, OutputAnswer, OutputRequest } from '../contract.ts';
 import { Gathering, type Part } from '../gathering.ts';
+import { accountingOf } from './accounting.ts';
 import { batchScript } from './batch-script.ts';
 import { CommandError, type Commands } from './commands.ts';
 import { parseJobs, parseNodes, type SlurmJob, type SlurmNode } from './listing.ts';
-import { jobsOf, reportsOf } from './reports.ts';
+import { exitOfState, jobsOf, reportsOf } from './reports.ts';
 import type { RunDirectories } from './run-directory.ts';
 import { type Sight, sightOf } from './sight.ts';
 import { type RunPart, slurmCapabilities, submissionOf } from './submission.ts';
@@ -51,7 +52,9 @@ const outputLookMs = 100;
 
 export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
   const { commands, directories, nodeName, billing } = deps;
+  const accounting = accountingOf(commands);
   let known = new Map<string, SlurmNode>();
+  let hasAccounting = false;
   const gathering = new Gathering(deps.gatherMs ?? 10_000, send);
 
   const jobs = async (): Promise<SlurmJob[]> => parseJobs(await commands('squeue', ['--json']));
@@ -81,7 +84,8 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
       const submission = submissionOf(placed, billing(project), deps.checkpointDirectory ?? null);
       if (!submission.ok) return { outcome: 'refused', detail: submission.detail };
       const fresh = await directories.prepare(run, submission.files);
-      if (!fresh && (await held(run)).length > 0) return { outcome: 'accepted' };
+      if (!fresh && ((await held(run)).length > 0 || (await endedUnclaimed(run))))
+        return { outcome: 'accepted' };
       return submit(run, submission.options);
     });
   }
@@ -100,7 +104,23 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
 
   async function held(run: RunId) {
     const evidence = await directories.evidence(run);
-    return evidence ? reportsOf(run, evidence, await jobs(), false) : [];
+    return evidence ? reportsOf(run, evidence, await jobs()) : [];
+  }
+
+  /**
+   * A run that nobody claimed and the controller does not list may have been cancelled by somebody before it began. What the
+   * accounting says of that is written down as a stop, which also claims the key: the next look tells it.
+   */
+  async function endedUnclaimed(run: RunId): Promise<boolean> {
+    const account = hasAccounting ? await accounting.ask(run, null) : null;
+    if (account?.kind !== 'ended' || account.job.state !== 'CANCELLED') return false;
+    // By a person: what the controller itself ended has nobody who asked for it.
+    if (account.job.endedBy === null) return false;
+    const exit = exitOfState(account.job.state, null, account.job.endedBy);
+    if (exit === null || exit.ok) return false;
+    const how = { class: 'cancelled', signal: 'TERM', graceMs: 0, reason: exit.reason.message } as const;
+    await directories.stop(run, { run, ...how }, exit.reason.code);
+    return true;
   }
 
   async function stop(command: StopCommand, code?: string): Promise<CommandAnswer> {
@@ -171,11 +191,15 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
         throw new OperationalError('node-unreachable', message, { cause: error });
       }),
     async look() {
-      const sight = await sightOf(commands, directories, jobs, nodes, deps.waitMaxS ?? 60);
+      const sight = await sightOf(commands, directories, jobs, nodes, accounting, deps.waitMaxS ?? 60);
+      hasAccounting = sight.hasAccounting;
       for (const [run, reason] of sight.overdue) await giveUp(run, reason);
       return sight;
     },
-    forget: (run) => directories.forget(run),
+    forget: (run) => {
+      accounting.forget(run);
+      return directories.forget(run);
+    },
   };
 }
 

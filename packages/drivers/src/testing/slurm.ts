@@ -2,15 +2,17 @@
 // declared GPUs. Everything lies in one temporary directory and is ended by id, also when the test run is interrupted.
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { clusterDirectory } from './cluster-directory.ts';
 import { lackingPrograms, systemPath } from './components.ts';
 import { type Daemon, StartedDaemon } from './daemon.ts';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
 import { endProcessesOf } from './leftovers.ts';
+import { accountingPrograms, type TestAccounting, writeAccounting } from './slurm-accounting.ts';
 
 const run = promisify(execFile);
 const programs = ['munged', 'slurmctld', 'slurmd', 'sbatch', 'srun', 'mknod'];
@@ -25,6 +27,11 @@ export interface TestSlurm {
   readonly shared: string;
   readonly controller: Daemon;
   readonly slurmd: ReadonlyMap<string, Daemon>;
+  readonly accounting: TestAccounting | null;
+  /** Changes what its configuration files say; daemons read them when they are started or told to. */
+  reword(change: (text: string) => string): void;
+  /** A slurmd for a node that the configuration names by now. */
+  startSlurmd(name: string): void;
   /** Runs a command of Slurm and gives what it printed. */
   command(program: string, ...args: string[]): Promise<string>;
   /** The controller answers and every node has registered; nodes that Slurm drained by itself take work again. */
@@ -32,20 +39,26 @@ export interface TestSlurm {
   stop(): Promise<void>;
 }
 
+export interface SlurmOptions {
+  /** With slurmdbd and a MariaDB of its own, and a controller that forgets ended jobs within a minute or two. */
+  readonly accounting?: boolean;
+}
+
 /** Why no Slurm can be started here, and what to do about it; null when one can. */
-export function slurmMissing(): string | null {
-  const lacking = lackingPrograms(programs);
+export function slurmMissing({ accounting = false }: SlurmOptions = {}): string | null {
+  const lacking = lackingPrograms([...programs, ...(accounting ? accountingPrograms : [])]);
   if (lacking.length > 0)
     return `not run on a real Slurm: ${lacking.join(', ')} missing; scripts/install-components gets them`;
   return process.getuid?.() === 0 ? null : 'not run on a real Slurm: only root can start its daemons';
 }
 
-export async function startSlurm(): Promise<TestSlurm> {
-  const dir = mkdtempSync(join(tmpdir(), 'muster-slurm-'));
-  chmodSync(dir, 0o711);
+export async function startSlurm(options: SlurmOptions = {}): Promise<TestSlurm> {
+  const home = await clusterDirectory('slurm');
+  const { dir } = home;
   const nodes = ['n1', 'n2', 'n3', 'n4'];
   const env = { PATH: systemPath, SLURM_CONF: join(dir, 'slurm.conf') };
-  await writeConfiguration(dir, nodes);
+  const accounting = options.accounting ? await writeAccounting(dir) : null;
+  await writeConfiguration(dir, nodes, accounting?.lines ?? withoutAccounting);
   const daemons: StartedDaemon[] = [];
   const daemon = (name: string, program: string, ...args: string[]): StartedDaemon => {
     const one = new StartedDaemon(name, program, args, env, dir);
@@ -62,6 +75,7 @@ export async function startSlurm(): Promise<TestSlurm> {
     name === 'socket' ? `--socket=${munge}/socket` : `--${name}-file=${munge}/${name}`,
   );
   daemon('munged', 'munged', '-F', '--num-threads=2', ...files);
+  const accountants = accounting?.daemons(daemon) ?? null;
   const controller = daemon('slurmctld', 'slurmctld', '-D');
   const slurmd = new Map(nodes.map((name) => [name, daemon(`slurmd-${name}`, 'slurmd', '-D', '-N', name)]));
   const command = async (program: string, ...args: string[]): Promise<string> =>
@@ -73,11 +87,21 @@ export async function startSlurm(): Promise<TestSlurm> {
     shared: join(dir, 'shared'),
     controller,
     slurmd,
+    accounting: accountants,
+    reword(change) {
+      for (const name of ['slurm.conf', 'gres.conf', 'topology.conf'])
+        writeFileSync(join(dir, name), change(readFileSync(join(dir, name), 'utf8')));
+    },
+    startSlurmd(name) {
+      mkdirSync(join(dir, `spool-${name}`), { recursive: true });
+      daemon(`slurmd-${name}`, 'slurmd', '-D', '-N', name).start();
+    },
     command,
     ready: () =>
       eventually(`Slurm is ready (logs in ${dir})`, 60_000, async () => {
         const lines = (await command('sinfo', '--noheader', '--Node', '--format=%N %T')).trim().split('\n');
-        const states = lines.map((line) => line.split(' ') as [string, string]);
+        // A node is listed once for each of its partitions.
+        const states = [...new Map(lines.map((line) => line.split(' ') as [string, string]))];
         // A controller that was killed may find a job twice, and drains the node.
         for (const [name] of states.filter(([, state]) => /^drain/.test(state)))
           await command('scontrol', 'update', `nodename=${name}`, 'state=resume');
@@ -90,7 +114,7 @@ export async function startSlurm(): Promise<TestSlurm> {
       process.removeListener('exit', atExit);
       for (const one of daemons.reverse()) await one.end('SIGKILL');
       endProcessesOf(dir);
-      if (!process.env.MUSTER_KEEP) rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+      home.remove();
     },
   };
   try {
@@ -98,7 +122,8 @@ export async function startSlurm(): Promise<TestSlurm> {
     await eventually('munged answers', 20_000, () =>
       run('munge', ['--no-input', `--socket=${munge}/socket`], { env }),
     );
-    for (const one of daemons.slice(1)) one.start();
+    await accountants?.start(command);
+    for (const one of [controller, ...slurmd.values()]) one.start();
     await slurm.ready();
     return slurm;
   } catch (error) {
@@ -107,7 +132,13 @@ export async function startSlurm(): Promise<TestSlurm> {
   }
 }
 
-async function writeConfiguration(dir: string, nodes: readonly string[]): Promise<void> {
+const withoutAccounting = ['AccountingStorageType=accounting_storage/none'];
+
+async function writeConfiguration(
+  dir: string,
+  nodes: readonly string[],
+  accounting: readonly string[],
+): Promise<void> {
   for (const name of ['state', 'munge', 'shared', ...nodes.map((node) => `spool-${node}`)])
     mkdirSync(join(dir, name));
   writeFileSync(join(dir, 'munge', 'key'), randomBytes(128), { mode: 0o400 });
@@ -138,8 +169,8 @@ async function writeConfiguration(dir: string, nodes: readonly string[]): Promis
     'ProctrackType=proctrack/pgid',
     'TaskPlugin=task/none',
     'JobAcctGatherType=jobacct_gather/none',
-    'AccountingStorageType=accounting_storage/none',
     'AccountingStoreFlags=job_comment',
+    ...accounting,
     'SelectType=select/cons_tres',
     'SelectTypeParameters=CR_Core_Memory',
     'TopologyPlugin=topology/tree',

@@ -1,0 +1,68 @@
+import type { RunId } from '@muster/model';
+import { expect, test } from 'vitest';
+import { accountingOf } from './accounting.ts';
+
+const runs = [1, 2, 3].map((i) => `run_00000000000000000${i}_1` as RunId) as [RunId, RunId, RunId];
+
+const record = (name: string, job_id: number, current = 'CANCELLED', submission = job_id) => ({
+  job_id,
+  name,
+  state: { current, reason: 'None' },
+  time: { submission },
+  kill_request_user: 'ann',
+});
+const answerOf = (...jobs: object[]): string => JSON.stringify({ errors: [], jobs });
+
+/** Commands that answer so, one after another, and what was asked. */
+function scripted(...answers: (string | Error)[]) {
+  const asked: string[] = [];
+  const commands = async (_program: string, args: readonly string[]): Promise<string> => {
+    asked.push(args.find((arg) => arg.startsWith('--name=')) ?? '');
+    const answer = answers.shift() ?? new Error('no more answers');
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  return { accounting: accountingOf(commands), asked };
+}
+
+test('runs that are asked for together are asked for at once, and once', async () => {
+  const { accounting, asked } = scripted(answerOf(record(runs[0], 1)), answerOf(record(runs[1], 2)));
+  expect(runs.map((run) => accounting.of(run, null))).toEqual([null, null, null]);
+  const first = await accounting.ask(runs[1], null);
+  expect(first).toMatchObject({ kind: 'ended', job: { id: 2, state: 'CANCELLED', endedBy: 'ann' } });
+  expect(accounting.of(runs[0], null)).toMatchObject({ kind: 'ended', job: { id: 1 } });
+  expect(accounting.of(runs[2], null)).toMatchObject({ kind: 'nothing' });
+  expect(asked).toEqual([`--name=${runs[0]}`, `--name=${runs[1]},${runs[2]}`]);
+});
+
+test('of several jobs of a key the one with the id counts, else the last', async () => {
+  const answer = answerOf(record(runs[0], 7, 'TIMEOUT', 10), record(runs[0], 5, 'FAILED', 20));
+  const { accounting } = scripted(answer);
+  expect(await accounting.ask(runs[0], null)).toMatchObject({ job: { id: 5 } });
+  expect(accounting.of(runs[0], 7)).toMatchObject({ job: { id: 7, state: 'TIMEOUT' } });
+  expect(accounting.of(runs[0], 8)).toMatchObject({ kind: 'nothing' });
+});
+
+test.each([
+  ['no JSON', 'JobID|State'],
+  ['HTML', '<html>503</html>'],
+  ['a state that is not known', answerOf(record(runs[0], 1, 'MELTED'))],
+  ['a negative id', answerOf(record(runs[0], -1))],
+  ['an error', JSON.stringify({ errors: [{ error: 'x' }], jobs: [] })],
+  ['truncated', answerOf(record(runs[0], 1)).slice(0, -5)],
+  ['a field of another type', answerOf({ ...record(runs[0], 1), time: { submission: 'yesterday' } })],
+])('what cannot be read says nothing of an end: %s', async (_name, text) => {
+  const { accounting } = scripted(text);
+  expect(await accounting.ask(runs[0], null)).toMatchObject({
+    kind: 'nothing',
+    why: expect.stringContaining('did not answer'),
+  });
+});
+
+test('a job that has not ended there has no end', async () => {
+  const { accounting } = scripted(answerOf(record(runs[0], 1, 'RUNNING')));
+  expect(await accounting.ask(runs[0], 1)).toEqual({
+    kind: 'nothing',
+    why: 'its accounting knows of no end',
+  });
+});

@@ -1,0 +1,93 @@
+// What the accounting (slurmdbd) knows of jobs that the controller has forgotten: how they ended, and who asked for it. It only
+// explains an end that is proven without it: a controller that starts without its state writes "ended" there of jobs whose processes
+// live. It is asked beside the looks, never in them, because a database may be slow; until it has answered, or failed to, nothing is
+// told of the end. Without it the end is told all the same, as one that nobody explains.
+import type { RunId } from '@muster/model';
+import type { Commands } from './commands.ts';
+import { type AccountedJob, parseAccounting } from './listing.ts';
+
+export type Account =
+  | { readonly kind: 'ended'; readonly job: AccountedJob }
+  /** It keeps none, did not answer, or knows nothing of an end. */
+  | { readonly kind: 'nothing'; readonly why: string };
+
+export interface Accounting {
+  /** Of the job with this id, or the last one of the key where no id is known. Null while it is being asked. */
+  of(run: RunId, job: number | null): Account | null;
+  /** The same, for who can wait. */
+  ask(run: RunId, job: number | null): Promise<Account>;
+  forget(run: RunId): void;
+}
+
+/** Runs in one question; the words of a command are limited. */
+const together = 200;
+
+export function accountingOf(commands: Commands): Accounting {
+  const known = new Map<RunId, readonly AccountedJob[] | string>();
+  const wanted = new Set<RunId>();
+  let asking: Promise<void> | null = null;
+
+  async function askAll(): Promise<void> {
+    while (wanted.size > 0) {
+      const runs = [...wanted].slice(0, together);
+      const answer = await jobsOf(commands, runs).catch((error: Error) => error.message);
+      for (const run of runs) {
+        wanted.delete(run);
+        known.set(run, typeof answer === 'string' ? answer : answer.filter(({ name }) => name === run));
+      }
+    }
+  }
+
+  function start(run: RunId): Promise<void> {
+    wanted.add(run);
+    asking ??= askAll().finally(() => {
+      asking = null;
+    });
+    return asking;
+  }
+
+  function of(run: RunId, job: number | null): Account | null {
+    const jobs = known.get(run);
+    if (jobs !== undefined) return accountOf(jobs, job);
+    void start(run);
+    return null;
+  }
+
+  return {
+    of,
+    async ask(run, job) {
+      known.delete(run);
+      for (;;) {
+        await start(run);
+        const jobs = known.get(run);
+        if (jobs !== undefined) return accountOf(jobs, job);
+      }
+    },
+    forget: (run) => {
+      known.delete(run);
+    },
+  };
+}
+
+/** For a cluster that keeps none. */
+export const noAccounting: Accounting = {
+  of: () => ({ kind: 'nothing', why: 'it keeps no accounting' }),
+  ask: async () => ({ kind: 'nothing', why: 'it keeps no accounting' }),
+  forget: () => {},
+};
+
+async function jobsOf(commands: Commands, runs: readonly RunId[]): Promise<AccountedJob[]> {
+  // Ids are used again after the controller was killed, and only the last job of each is told without --duplicates. A job is found
+  // by when it could have run, and without a time that is today.
+  const which = ['--allusers', '--duplicates', '--allocations', '--starttime=now-30days'];
+  return parseAccounting(await commands('sacct', ['--json', ...which, `--name=${runs.join(',')}`]));
+}
+
+function accountOf(jobs: readonly AccountedJob[] | string, id: number | null): Account {
+  if (typeof jobs === 'string') return { kind: 'nothing', why: `its accounting did not answer (${jobs})` };
+  const [job] = jobs
+    .filter((one) => id === null || one.id === id)
+    .toSorted((a, b) => b.submittedS - a.submittedS || b.id - a.id);
+  if (job?.phase === 'over') return { kind: 'ended', job };
+  return { kind: 'nothing', why: 'its accounting knows of no end' };
+}
