@@ -55,7 +55,9 @@ export function kubernetesSubject(
     nodeName: (node) => byId.get(node) ?? null,
     gatherMs: 2000,
   });
-  const watch = watched(driver);
+  const watch = watched({
+    look: async () => ({ reports: [...(await driver.look()).reports.values()].flat() }),
+  });
   return {
     driver,
     node: ids.get(names[0] ?? '') as NodeId,

@@ -126,14 +126,19 @@ onKubernetes('the Kubernetes driver', [], (kubernetes) => {
       },
     };
     await kubernetes().admin.call('POST', '/api/v1/namespaces/default/pods', other);
-    const taken = await eventually('it is seen', 30_000, async () =>
-      (await subject.driver.look()).taken.get('k2'),
+    const taken = await eventually(
+      'it is seen',
+      30_000,
+      async () => (await subject.driver.look()).nodes.get('k2')?.taken,
     );
     expect(taken).toEqual({ cpuMilli: 1500, memoryMib: 1024, devices: { 'nvidia.com/gpu': 3 } });
     await kubernetes().admin.call('DELETE', '/api/v1/namespaces/default/pods/other', {
       gracePeriodSeconds: 0,
     });
-    await eventually('it is gone', 30_000, async () => !(await subject.driver.look()).taken.has('k2'));
+    await eventually('it is gone', 30_000, async () => {
+      const seen = (await subject.driver.look()).nodes.get('k2');
+      return seen !== undefined && seen.taken === undefined;
+    });
   });
 
   describe('the account', () => {

@@ -175,7 +175,8 @@ onKubernetes('a Kubernetes that fails', [], (kubernetes) => {
 
   describe('a node that is not heard of (F29)', () => {
     const stateOf = async (run: RunId): Promise<string | undefined> =>
-      (await subject.driver.look(true)).reports.find((report) => report.run === run)?.state;
+      [...(await subject.driver.look(true)).reports.values()].flat().find((report) => report.run === run)
+        ?.state;
 
     it('holds the room of a pod that was force-deleted until its kubelet speaks', async () => {
       const run = freshRun();
@@ -183,7 +184,7 @@ onKubernetes('a Kubernetes that fails', [], (kubernetes) => {
       await sayRunning(kubernetes(), run);
       await started(subject, run);
       await sayUnheardOf(kubernetes(), 'f1');
-      expect((await subject.driver.look(true)).nodes.find(({ name }) => name === 'f1')?.ready).toBe(false);
+      expect((await subject.driver.look(true)).nodes.get('f1')?.node.ready).toBe(false);
       await kubernetes().admin.call('DELETE', podPath(run), { gracePeriodSeconds: 0 });
       expect(await stateOf(run)).toBe('running');
       await sayOver(kubernetes(), run, 137);

@@ -1,7 +1,7 @@
 // Between a driver that knows its cluster's names and the loop that knows our nodes (cluster.ts): what the cluster lists becomes
 // nodes of ours, and each node is told of what is on it. Nodes that are no longer listed are spoken for as well, because what ran
 // there still has an end to be told.
-import type { ListedNode, ListingContext, ListingDriver } from '@muster/drivers';
+import type { ListedNode, ListedReport, ListingContext, ListingDriver } from '@muster/drivers';
 import {
   type ClusterConfig,
   canonicalJson,
@@ -17,6 +17,7 @@ import {
 } from '@muster/model';
 import type { Store } from '@muster/store';
 import type { ClusterDriver, ClusterSight } from './cluster.ts';
+import { RunPlaces } from './run-places.ts';
 import type { World } from './world.ts';
 
 export interface ClusterNodesDeps {
@@ -27,10 +28,12 @@ export interface ClusterNodesDeps {
   readonly epoch: () => number | null;
   readonly freshNode: () => NodeId;
   readonly open: (context: ListingContext) => ListingDriver;
+  readonly onNews: () => void;
 }
 
 /** However little changes: an operator may have undrained a node that its cluster keeps work off. */
 const admitEveryMs = 30_000;
+const none: readonly ListedReport[] = [];
 
 interface Known {
   readonly id: NodeId;
@@ -43,53 +46,50 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
   const { world, store, name: cluster } = deps;
   const names = new Map<NodeId, string>();
   let known = new Map<string, Known>();
-  let admitted = { text: '', atMs: Number.NEGATIVE_INFINITY };
-  /** The nodes of each run that is reported, and of those the ones on which its end is committed. */
-  let nodesOf = new Map<RunId, Set<string>>();
+  let inventories: ReadonlyMap<NodeId, Inventory> = new Map();
+  let admitted = { nodes: [] as readonly ListedNode[], atMs: Number.NEGATIVE_INFINITY };
+  /** A node that a cluster lists, as it is fit for us. */
+  const fitted = new WeakMap<ListedNode, ListedNode>();
+  const places = new RunPlaces();
+  /** Nodes of a run on which its end is committed. */
   const told = new Map<RunId, Set<string>>();
-  const driver = deps.open({ nodeName: (node) => names.get(node) ?? null });
+  const driver = deps.open({ nodeName: (node) => names.get(node) ?? null, onNews: deps.onNews });
 
   async function look(fresh?: boolean): Promise<ClusterSight> {
     const listing = await driver.look(fresh);
     await admit(listing.nodes.map(fit));
-    const reports = Map.groupBy(listing.reports, ({ node }) => node);
-    nodesOf = new Map();
-    for (const { run, node } of listing.reports) nodesOf.set(run, (nodesOf.get(run) ?? new Set()).add(node));
-    for (const run of told.keys()) if (!nodesOf.has(run)) told.delete(run);
+    places.see(listing.reports);
+    for (const run of told.keys()) if (!places.has(run)) told.delete(run);
     return {
       boot: listing.boot,
       settled: listing.settled,
-      nodes: new Map([...known.values()].map(({ id, inventory }) => [id, inventory])),
-      reports: (node) => reports.get(names.get(node) ?? '') ?? [],
+      nodes: inventories,
+      reports: (node) => listing.reports.get(names.get(node) ?? '') ?? none,
     };
   }
 
   /** What cannot be believed of a node is not taken: it stays, and takes no work. */
   function fit(node: ListedNode): ListedNode {
-    const { capacity, region } = deps.config;
-    const own = Object.entries(node.inventory.labels).filter(
-      ([key, value]) => isLabelKey(key) && isLabelValue(value),
-    );
-    const labels = { ...Object.fromEntries(own), capacity, ...(region === undefined ? {} : { region }) };
-    const inventory = { ...node.inventory, labels };
-    const checked = inventorySchema.safeParse(inventory);
-    if (checked.success) return { ...node, inventory };
-    const [issue] = checked.error.issues;
-    const closed = `what the cluster says of it cannot be: ${issue?.path.join('.')}: ${issue?.message}`;
-    return { ...node, inventory: { ...noInventory, labels }, closed };
+    const before = fitted.get(node);
+    if (before) return before;
+    const now = fitNode(node, deps.config);
+    fitted.set(node, now);
+    return now;
   }
 
   async function admit(nodes: readonly ListedNode[]): Promise<void> {
-    const text = canonicalJson(nodes.map(({ name, closed }) => [name, closed]));
     const nowMs = world.clock.monotonicMs();
-    if (text !== admitted.text || nowMs - admitted.atMs >= admitEveryMs) {
+    const same = sameNodes(nodes, admitted.nodes);
+    if (same === 'all' && nowMs - admitted.atMs < admitEveryMs) return;
+    if (same === 'none' || nowMs - admitted.atMs >= admitEveryMs) {
       await admitNodes(nodes);
-      admitted = { text, atMs: nowMs };
-    }
+      admitted = { nodes, atMs: nowMs };
+    } else admitted = { nodes, atMs: admitted.atMs };
     const listed = new Map(nodes.map((node) => [node.name, node]));
     known = new Map(
       [...known].map(([name, before]) => [name, knownAs(before, listed.get(name) ?? null)] as const),
     );
+    inventories = new Map([...known.values()].map(({ id, inventory }) => [id, inventory]));
   }
 
   async function admitNodes(nodes: readonly ListedNode[]): Promise<void> {
@@ -122,7 +122,7 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
   function forget(run: RunId, node: NodeId): void {
     const ended = (told.get(run) ?? new Set()).add(names.get(node) ?? '');
     told.set(run, ended);
-    if (![...(nodesOf.get(run) ?? [])].every((name) => ended.has(name))) return;
+    if (!places.of(run).every((name) => ended.has(name))) return;
     // What is not forgotten now is told again at the next look, and forgotten then.
     driver.forget(run).catch((error: unknown) => {
       world.log.warn({ cluster, run, error: String(error) }, 'could not forget a run');
@@ -130,6 +130,32 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
   }
 
   return { ...driver, look, forget, close: () => driver.close() };
+}
+
+function fitNode(node: ListedNode, { capacity, region }: ClusterConfig): ListedNode {
+  const own = Object.entries(node.inventory.labels).filter(
+    ([key, value]) => isLabelKey(key) && isLabelValue(value),
+  );
+  const labels = { ...Object.fromEntries(own), capacity, ...(region === undefined ? {} : { region }) };
+  const inventory = { ...node.inventory, labels };
+  const checked = inventorySchema.safeParse(inventory);
+  if (checked.success) return { ...node, inventory };
+  const [issue] = checked.error.issues;
+  const closed = `what the cluster says of it cannot be: ${issue?.path.join('.')}: ${issue?.message}`;
+  return { ...node, inventory: { ...noInventory, labels }, closed };
+}
+
+/** All of it; or their names and whether they are closed, which is what is written down; or neither. */
+function sameNodes(a: readonly ListedNode[], b: readonly ListedNode[]): 'all' | 'names' | 'none' {
+  if (a.length !== b.length) return 'none';
+  let same: 'all' | 'names' = 'all';
+  for (const [i, one] of a.entries()) {
+    const other = b[i];
+    if (one === other) continue;
+    if (one.name !== other?.name || one.closed !== other.closed) return 'none';
+    same = 'names';
+  }
+  return same;
 }
 
 function knownAs(before: Known, listed: ListedNode | null): Known {

@@ -27,17 +27,22 @@ function play() {
     answers: true,
     reports: [] as ClusterReport[],
     live: [run] as readonly RunId[],
+    renewals: 0,
+    looks: 0,
     answer: { outcome: 'accepted' } as CommandAnswer,
   };
   const committed = <T>(value: T) => ({ outcome: 'committed', sequence: 1, value });
   const store = {
-    nodeKey: async () => ({ key: 'k', session: null }),
+    nodeSessions: async () => new Map([[node, null]]),
     async hello({ session, tasks }: { session: string; tasks: readonly ClusterReport[] }) {
       said.push(`hello ${session.split('-').at(-1)}: ${tasks.map(({ state }) => state).join()}`);
-      return committed({});
+      return committed({ beatMs: 4000 });
     },
-    renew: async ({ keys }: { keys: readonly RunId[] }) =>
-      committed({ live: keys.filter((key) => stage.live.includes(key)).map((key) => ({ run: key })) }),
+    renew: async ({ keys }: { keys: readonly RunId[] }) => {
+      stage.renewals++;
+      const live = keys.filter((key) => stage.live.includes(key)).map((key) => ({ run: key }));
+      return committed({ live, beatMs: 4000 });
+    },
     async observe(_session: object, items: readonly { kind: string }[]) {
       said.push(items.map(({ kind }) => kind).join());
       return committed({});
@@ -49,6 +54,7 @@ function play() {
   };
   const driver = {
     async look() {
+      stage.looks++;
       if (!stage.answers) throw new Error('the controller does not answer');
       const { boot, settled, reports } = stage;
       return { boot, settled, nodes: new Map([[node, inventory]]), reports: () => reports };
@@ -62,7 +68,7 @@ function play() {
     throw error;
   };
   const cluster = startCluster({ ...deps, onBug });
-  return { stage, cluster, said, look: () => world.advance(2000) };
+  return { stage, cluster, said, world, look: () => world.advance(2000) };
 }
 
 it('tells what is new once, a start that was missed with its end, and forgets what is committed', async () => {
@@ -118,7 +124,33 @@ it('stops what may not live', async () => {
   stage.reports = [report('running')];
   stage.live = [];
   await look();
-  expect(said).toEqual(['hello 1: ', 'stop', 'started']);
+  await look();
+  expect(said.toSorted()).toEqual(['hello 1: ', 'started', 'stop']);
+});
+
+it('renews by the beat, however often it looks, and asks for nothing while nothing is new', async () => {
+  const { stage, said, world, cluster, look } = play();
+  await look();
+  for (let i = 0; i < 20; i++) {
+    cluster.news();
+    cluster.news();
+    await world.advance(100);
+  }
+  expect(stage.looks).toBeGreaterThan(15);
+  expect(stage.renewals).toBeLessThanOrEqual(1);
+  await world.advance(20_000);
+  expect(stage.renewals).toBeGreaterThanOrEqual(4);
+  expect(stage.renewals).toBeLessThanOrEqual(10);
+  expect(said).toEqual(['hello 1: ']);
+});
+
+it('looks soon after news', async () => {
+  const { stage, said, world, cluster, look } = play();
+  await look();
+  stage.reports = [report('running')];
+  cluster.news();
+  await world.advance(100);
+  expect(said).toEqual(['hello 1: ', 'started']);
 });
 
 it('gets the commands of its own nodes, and the agents those of theirs', async () => {

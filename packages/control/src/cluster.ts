@@ -1,5 +1,5 @@
 // Speaks for the nodes of a cluster that has no agents (Slurm, Kubernetes), on the server that leads: says hello for them once
-// what the cluster lists is settled, renews while it answers, and reports what it sees. A controller that was started anew, and a
+// what the cluster lists is settled, renews while it answers, and reports what is new. A controller that was started anew, and a
 // command of which nothing is known, make a new session: what the cluster holds is told again, and only then is an open row handed
 // out again. So start-up, leader change and a lost answer are one path, as for an agent that connects.
 import type { CommandAnswer, Driver } from '@muster/drivers';
@@ -33,7 +33,7 @@ export interface ClusterDriver extends Driver {
 
 export interface ClusterDeps {
   readonly world: World;
-  readonly store: Pick<Store, 'nodeKey' | 'hello' | 'renew' | 'observe'>;
+  readonly store: Pick<Store, 'nodeSessions' | 'hello' | 'renew' | 'observe'>;
   readonly server: ServerId;
   /** Different in every process of every server: sessions are named after it. */
   readonly process: string;
@@ -49,6 +49,8 @@ export interface ClusterDeps {
 export interface Cluster extends Driver {
   sessions(): readonly DispatchSession[];
   speaksFor(node: NodeId): boolean;
+  /** There is something to see: looks soon, and once for all that comes until then. */
+  news(): void;
   trouble(): string | null;
   /** Looks no more; running work goes on. */
   close(): Promise<void>;
@@ -59,13 +61,18 @@ interface Session extends NodeSession {
   readonly inventory: Inventory;
   /** What was told of each task that is still listed. */
   told: ReadonlyMap<string, TaskReport['state']>;
+  /** The list that was told last: while it is the same, there is nothing new. */
+  reports: readonly ClusterReport[];
+  renewAtMs: number;
 }
 
 const lookEveryMs = 2000;
+/** From news to the look at it: what comes together is told together. */
+const newsMs = 50;
 /** Renewals and news that come together are committed together. */
 const renewalsAtOnce = 256;
-/** Each is a transaction of its own, and others want connections too. */
-const hellosAtOnce = 4;
+/** Those that come together are committed together. */
+const hellosAtOnce = 400;
 /** For what the store knows nothing of: it was started for an attempt that is over. */
 const stranger = {
   reason: 'no longer known',
@@ -104,7 +111,10 @@ export function startCluster(deps: ClusterDeps): Cluster {
       if (session?.boot === sight.boot && session.inventory === inventory) spoken.push(session);
       else silent.push(node);
     }
-    await inGroups(spoken, renewalsAtOnce, async (session) => {
+    const due = spoken.filter(({ node, reports, renewAtMs }) => {
+      return renewAtMs <= world.clock.monotonicMs() || reports !== sight.reports(node);
+    });
+    await inGroups(due, renewalsAtOnce, async (session) => {
       if (!(await tell(session, sight))) sessions.delete(session.node);
     });
     if (silent.length > 0 && sight.settled) await introduce(silent, sight.boot);
@@ -112,15 +122,11 @@ export function startCluster(deps: ClusterDeps): Cluster {
   }
 
   async function introduce(nodes: readonly NodeId[], boot: string): Promise<void> {
-    const keys = new Map<NodeId, string | null>();
-    await inGroups(nodes, hellosAtOnce, async (node) => {
-      const known = await store.nodeKey(node);
-      if (known) keys.set(node, known.session);
-    });
+    const before = await store.nodeSessions(nodes);
     // Looked at again: what was submitted until here must not be missing in what is told.
-    const again = keys.size > 0 ? await look(true) : null;
+    const again = before.size > 0 ? await look(true) : null;
     if (again === null || again instanceof Error || !again.settled || again.boot !== boot) return;
-    await inGroups([...keys], hellosAtOnce, ([node, replaces]) => hello(node, replaces, again));
+    await inGroups([...before], hellosAtOnce, ([node, replaces]) => hello(node, replaces, again));
   }
 
   async function hello(node: NodeId, replaces: string | null, sight: ClusterSight): Promise<void> {
@@ -129,11 +135,13 @@ export function startCluster(deps: ClusterDeps): Cluster {
     const { boot } = sight;
     const tasks = sight.reports(node);
     const name = `${server}.${deps.process}-${node}-${++counter}`;
-    const session: Session = { node, session: name, boot, inventory, told: new Map() };
+    const made = { node, session: name, boot, inventory };
     const about = { bootId: boot, agentVersion: 'cluster', isolation: true, inventory };
     const own = { node, session: name };
     const answer = await store.hello({ ...own, server, replaces, ...about, tasks: tasks.map(asTold) });
     if (answer.outcome !== 'committed') return;
+    const renewAtMs = renewalAfter(answer.value.beatMs);
+    const session: Session = { ...made, told: new Map(), reports: tasks, renewAtMs };
     note(session, tasks);
     sessions.set(node, session);
     deps.onReady();
@@ -143,11 +151,10 @@ export function startCluster(deps: ClusterDeps): Cluster {
   async function tell(session: Session, { reports }: ClusterSight): Promise<boolean> {
     const { node } = session;
     const tasks = reports(node);
-    const keys = [...new Set(tasks.filter(({ state }) => state !== 'ended').map(({ run }) => run))];
-    const renewed = await store.renew({ node, session: session.session, keys });
-    if (renewed.outcome !== 'committed') return renewed.outcome === 'unknown';
-    const live = new Set(renewed.value.live.map(({ run }) => run));
-    for (const run of keys) if (!live.has(run)) await stopStranger(node, run);
+    if (session.renewAtMs <= world.clock.monotonicMs()) {
+      const renewed = await renew(session, tasks);
+      if (renewed !== 'committed') return renewed === 'unknown';
+    }
     const news = tasks.flatMap((task) => observations(session, task));
     if (news.length > 0) {
       const observed = await store.observe({ node, session: session.session }, news);
@@ -157,9 +164,30 @@ export function startCluster(deps: ClusterDeps): Cluster {
     return true;
   }
 
+  /** That the node is heard of; and what runs there and may not is stopped. */
+  async function renew(
+    session: Session,
+    tasks: readonly ClusterReport[],
+  ): Promise<'committed' | 'refused' | 'unknown'> {
+    const { node } = session;
+    const keys = [...new Set(tasks.filter(({ state }) => state !== 'ended').map(({ run }) => run))];
+    const renewed = await store.renew({ node, session: session.session, keys });
+    if (renewed.outcome !== 'committed') return renewed.outcome;
+    session.renewAtMs = renewalAfter(renewed.value.beatMs);
+    const live = new Set(renewed.value.live.map(({ run }) => run));
+    for (const run of keys) if (!live.has(run)) await stopStranger(node, run);
+    return 'committed';
+  }
+
+  /** Within the beat, and at different times: ten thousand nodes that began together are not all due together. */
+  function renewalAfter(beatMs: number): number {
+    return world.clock.monotonicMs() + beatMs * (0.5 + world.random() / 2);
+  }
+
   /** What is committed is not told again. */
   function note(session: Session, tasks: readonly ClusterReport[]): void {
     const { node } = session;
+    session.reports = tasks;
     session.told = new Map(tasks.map(({ run, rank, state }) => [`${run}/${rank}`, state]));
     for (const { run, state } of tasks) if (state === 'ended') driver.forget(run, node);
   }
@@ -170,6 +198,15 @@ export function startCluster(deps: ClusterDeps): Cluster {
   }
 
   const loop: Loop = startLoop(world, { name: 'cluster', step, onBug: deps.onBug });
+  let endWait: (() => void) | null = null;
+
+  function news(): void {
+    endWait ??= world.timers.after(newsMs, () => {
+      endWait = null;
+      loop.wake();
+    });
+  }
+
   return {
     capabilities: driver.capabilities,
     submit: (target, command) => known(target.node, driver.submit(target, command)),
@@ -178,8 +215,12 @@ export function startCluster(deps: ClusterDeps): Cluster {
     output: (request) => driver.output(request),
     sessions: () => [...sessions.values()].map(({ node, session }) => ({ node, session, fenced: false })),
     speaksFor: (node) => sessions.has(node),
+    news,
     trouble: () => loop.trouble(),
-    close: () => loop.stop(),
+    async close() {
+      endWait?.();
+      await loop.stop();
+    },
   };
 }
 

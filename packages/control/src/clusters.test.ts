@@ -31,7 +31,7 @@ const inventory: Inventory = {
 };
 const gang = (node: string, rank: number) =>
   ({ run, rank, node, began: true, state: 'ended', exit: { ok: true } }) as const;
-const noNodes: Listing = { boot: 'one', settled: true, nodes: [], reports: [] };
+const noNodes: Listing = { boot: 'one', settled: true, nodes: [], reports: new Map() };
 const oneNode: Listing = { ...noNodes, nodes: [{ name: 'n1', inventory, closed: null }] };
 
 function play(listing: Listing = oneNode) {
@@ -71,15 +71,15 @@ function play(listing: Listing = oneNode) {
           `${cluster}: ${[sign.kind, sign.forMs, sign.why].filter((x) => x !== undefined).join(' ')}`,
         ),
       ),
-    nodeKey: async () => ({ key: '', session: null }),
+    nodeSessions: async (ids: readonly NodeId[]) => new Map(ids.map((id) => [id, null])),
     async hello(hello: { inventory: Inventory; tasks: readonly { state: string }[] }) {
       const { cpuMilli, labels } = hello.inventory;
       said.push(
         `hello ${cpuMilli} ${JSON.stringify(labels)} ${hello.tasks.map(({ state }) => state).join()}`.trim(),
       );
-      return committed({});
+      return committed({ beatMs: 10_000 });
     },
-    renew: async () => committed({ live: [] }),
+    renew: async () => committed({ live: [], beatMs: 10_000 }),
     observe: async () => committed({}),
   } as unknown as Store;
   const connect = (_config: ClusterConfig, context: ListingContext): ListingDriver => {
@@ -160,7 +160,11 @@ it('forgets a run once the end of its tasks is told for every node of it', async
   const { stage, pass } = play();
   await pass(10);
   const both = ['n1', 'n2'].map((name) => ({ name, inventory, closed: null }));
-  stage.listing = { ...noNodes, nodes: both, reports: [gang('n1', 0), gang('n2', 1)] };
+  stage.listing = {
+    ...noNodes,
+    nodes: both,
+    reports: new Map([gang('n1', 0), gang('n2', 1)].map((report) => [report.node, [report]])),
+  };
   const said = await pass(4000);
   expect(said.indexOf(`forget ${run}`)).toBeGreaterThan(
     said.findLastIndex((line) => line.startsWith('hello')),

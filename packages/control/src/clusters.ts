@@ -19,7 +19,7 @@ export interface ClustersDeps {
   readonly world: World;
   readonly store: Pick<
     Store,
-    'clusters' | 'admitNodes' | 'noteCluster' | 'nodeKey' | 'hello' | 'renew' | 'observe'
+    'clusters' | 'admitNodes' | 'noteCluster' | 'nodeSessions' | 'hello' | 'renew' | 'observe'
   >;
   readonly server: ServerId;
   /** Different in every process of every server. */
@@ -70,7 +70,9 @@ export function startClusters(deps: ClustersDeps): Clusters {
 
   function open(name: string, config: ClusterConfig, text: string): void {
     if (config.kind === 'agent') return;
-    const nodes = clusterNodes({ ...deps, name, config, open: (context) => deps.connect(config, context) });
+    const connect = (context: ListingContext): ListingDriver => deps.connect(config, context);
+    const onNews = (): void => opened.get(name)?.cluster.news();
+    const nodes = clusterNodes({ ...deps, name, config, open: connect, onNews });
     const own = { driver: nodes, process: `${deps.process}-${++opens}`, onLook: healthOf(name) };
     const cluster = startCluster({ ...deps, ...own });
     const close = async (): Promise<void> => {

@@ -9,7 +9,7 @@ export async function testCluster(config: DrivenConfig, connect: Connect): Promi
   const lacks = lacking(driver.capabilities);
   try {
     const { settled, nodes, reports } = await driver.look();
-    const runs = new Set(reports.map(({ run }) => run)).size;
+    const runs = new Set([...reports.values()].flat().map(({ run }) => run)).size;
     return { kind, answered: true, error: null, settled, nodes: nodes.map(nodeView), runs, lacks };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

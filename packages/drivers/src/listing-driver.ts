@@ -26,10 +26,14 @@ export interface Listing {
   readonly boot: string;
   /** What is not listed does not run. */
   readonly settled: boolean;
+  /** The same object for a node while nothing in it changed spares a comparison. */
   readonly nodes: readonly ListedNode[];
   /** Of every run of ours that was not forgotten, ended or not; also on nodes that are no longer listed. */
-  readonly reports: readonly ListedReport[];
+  readonly reports: ReportsByNode;
 }
+
+/** By the cluster's own name of a node. The same list while nothing in it changed spares a comparison. */
+export type ReportsByNode = ReadonlyMap<string, readonly ListedReport[]>;
 
 export interface ListingDriver extends Driver {
   /**
@@ -47,4 +51,6 @@ export interface ListingDriver extends Driver {
 export interface ListingContext {
   /** The cluster's own name of a node; null when it is none of this cluster. */
   readonly nodeName: (node: NodeId) => string | null;
+  /** For a driver that is told by its cluster: there is something new, and a look is worth its while. */
+  readonly onNews?: () => void;
 }

@@ -15,7 +15,7 @@ import * as clusters from './pg/clusters.ts';
 import { commitPlan } from './pg/commit-plan.ts';
 import { decisions, lifeAt } from './pg/decisions.ts';
 import { endedJobs } from './pg/ended-jobs.ts';
-import { hello } from './pg/hello.ts';
+import { commitHellos } from './pg/hello.ts';
 import * as identity from './pg/identity.ts';
 import * as leadership from './pg/leadership.ts';
 import * as liveness from './pg/liveness.ts';
@@ -94,6 +94,7 @@ function partitionKeeper(rows: number | undefined) {
 function storeOn(database: Database, hints: Hints): PgStore {
   const submits = groupCommit(lanes.submit, commitSubmits(database));
   const observations = groupCommit(lanes.observe, commitObservations(database));
+  const hellos = groupCommit(lanes.hello, commitHellos(database));
   const renewals = groupCommit(lanes.renew, commitRenewals(database));
   const done = groupCommit(lanes.outbox, commitOutboxDone(database));
   const takeOutbox = outboxTaker(database);
@@ -134,9 +135,13 @@ function storeOn(database: Database, hints: Hints): PgStore {
       for (const settled of await done.push(items)) resultOf(settled);
     },
     nodeKey: (node) => nodeReads.nodeKey(database, node),
+    nodeSessions: (nodes) => nodeReads.nodeSessions(database, nodes),
     createEnrolment: (enrolment) => looked(admin.createEnrolment(database, enrolment)),
     enrol: (request) => known(admin.enrol(database, request)),
-    hello: (message) => known(hello(database, message)),
+    async hello(message) {
+      const [settled] = await hellos.push([message]);
+      return outcomeOf(settled!);
+    },
     async renew(renewal) {
       const [settled] = await renewals.push([renewal]);
       return sessionOutcome(settled!);

@@ -7,6 +7,8 @@ import type { Settled } from './group-commit.ts';
 export const lanes = {
   submit: { maxItems: 1000, behindFrom: 32 },
   observe: { maxItems: 500 },
+  // Each may touch many runs, and holds their locks.
+  hello: { maxItems: 200 },
   renew: { maxItems: 500 },
   outbox: { maxItems: 1000 },
 };

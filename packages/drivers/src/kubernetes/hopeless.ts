@@ -28,5 +28,5 @@ export function hopeless({ container, deleting }: OurPod, waitedMs: number): Sto
 /** Whether it waits for something that may not come, so that the time is to be counted. */
 export function isStuck({ container }: OurPod): boolean {
   const reason = container.is === 'waiting' ? container.reason : '';
-  return pulling.has(reason) || making.has(reason);
+  return never.has(reason) || pulling.has(reason) || making.has(reason);
 }

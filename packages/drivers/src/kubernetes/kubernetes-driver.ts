@@ -5,24 +5,25 @@ import { type NodeId, OperationalError, type RunId, type StopCommand, type TaskR
 import * as z from 'zod';
 import type { CommandAnswer, Driver, DriverCapabilities, OutputAnswer, OutputRequest } from '../contract.ts';
 import { Gathering, type Part } from '../gathering.ts';
-import type { ListedReport } from '../listing-driver.ts';
+import type { ListedReport, ReportsByNode } from '../listing-driver.ts';
 import { ApiError, type KubeClient } from './client.ts';
 import { epochsIn } from './epochs.ts';
 import { deviceResources } from './inventory.ts';
+import { NodeBook, type SeenNode } from './node-book.ts';
 import {
   type KubeNode,
   marks,
-  type OtherPod,
+  type OurPod,
   readNode,
   readOtherPod,
   readOurPod,
   type StopFacts,
 } from './objects.ts';
 import { graceSecondsOf, type PlacedTask, type PodSettings, podName, tombstoneOf } from './pod.ts';
+import { PodBook } from './pod-book.ts';
 import { podsOf } from './pods.ts';
 import { exitOf, reportsOf } from './reports.ts';
 import { each, submitRun } from './submission.ts';
-import { takenBy } from './taken.ts';
 import { taskLogs } from './task-log.ts';
 import { Upkeep } from './upkeep.ts';
 import { Vanished } from './vanished.ts';
@@ -37,15 +38,16 @@ export interface KubernetesDeps {
   readonly gatherMs?: number;
   /** For how long the pods of an ended run are kept, so that its output can be read. */
   readonly keepMs?: number;
+  /** Something was seen that a look would tell. */
+  readonly onNews?: () => void;
 }
 
 export interface KubernetesSight {
   /** The uid of our namespace: another one is another cluster. */
   readonly boot: string;
-  readonly nodes: readonly KubeNode[];
-  readonly reports: readonly ListedReport[];
-  /** What pods that are not ours hold, by node. */
-  readonly taken: ReadonlyMap<string, Omit<OtherPod, 'node'>>;
+  /** By name. */
+  readonly nodes: ReadonlyMap<string, SeenNode>;
+  readonly reports: ReportsByNode;
 }
 
 export interface KubernetesDriver extends Driver {
@@ -64,6 +66,7 @@ export const kubernetesCapabilities: DriverCapabilities = {
 const namespaceObject = z.object({ metadata: z.object({ uid: z.string() }) });
 const lease = z.object({ spec: z.object({ renewTime: z.string() }) });
 const outputLookMs = 200;
+const tendEveryMs = 2000;
 
 export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
   const { client, nodeName } = deps;
@@ -71,10 +74,19 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
   const pods = podsOf(client, namespace);
   const epochs = epochsIn(client, namespace);
   const logs = taskLogs(client);
+  const upkeep = new Upkeep(pods, deps.keepMs ?? 3_600_000);
+  const vanished = new Vanished({
+    renewal,
+    isForgotten: ({ run }) => upkeep.isForgotten(run),
+    nowMs: () => performance.now(),
+  });
+  const book = new PodBook((run) => upkeep.isForgotten(run));
+  const machines = new NodeBook();
   const own = watch(client, {
     path: `/api/v1/namespaces/${namespace}/pods`,
     query: { labelSelector: marks.run },
     read: readOurPod,
+    onChange: changeOwn,
   });
   const others = watch(client, {
     path: '/api/v1/pods',
@@ -83,16 +95,33 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
       fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed,spec.nodeName!=',
     },
     read: readOtherPod,
+    onChange: (before, after) => machines.changeOther(before, after),
   });
-  const nodes = watch(client, { path: '/api/v1/nodes', read: readNode });
+  const nodes = watch(client, {
+    path: '/api/v1/nodes',
+    read: readNode,
+    onChange: (before, after) => {
+      machines.changeNode(before, after);
+      deps.onNews?.();
+    },
+  });
   const gathering = new Gathering(deps.gatherMs ?? 10_000, send);
-  const upkeep = new Upkeep(pods, deps.keepMs ?? 3_600_000);
-  const vanished = new Vanished({
-    renewal,
-    isForgotten: (pod) => upkeep.isForgotten(pod),
-    nowMs: () => performance.now(),
-  });
   let boot: string | null = null;
+  let tendAtMs = 0;
+
+  function changeOwn(before: OurPod | null, after: OurPod | null): void {
+    book.change(before, after);
+    upkeep.change(before, after);
+    if (before !== null && after === null) vanished.gone(before);
+    deps.onNews?.();
+  }
+
+  /** What was asked of a pod is seen a moment later: asking again at once would be in vain. */
+  async function tendNowAndThen(): Promise<void> {
+    if (performance.now() < tendAtMs) return;
+    tendAtMs = performance.now() + tendEveryMs;
+    await upkeep.tend((run) => book.of(run));
+  }
 
   async function renewal(node: string): Promise<string | null> {
     const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`;
@@ -107,10 +136,10 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
     return answered(async () => {
       const [first] = parts;
       if (!first) return { outcome: 'refused', detail: 'the run has no tasks' };
-      const known = new Map([...(await nodes.all()).values()].map((node) => [node.name, node]));
+      await nodes.all();
       const tasks: PlacedTask[] = [];
       for (const { node, command } of parts) {
-        const found = known.get(nodeName(node) ?? '');
+        const found = machines.get(nodeName(node) ?? '');
         if (!found) return { outcome: 'refused', detail: 'Kubernetes has no such node' };
         for (const task of command.tasks)
           tasks.push({ task, node: found.name, devices: devicesOf(task.devices, found) });
@@ -164,14 +193,10 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
       fresh ? watched.refresh() : watched.all();
     if (fresh || boot === null)
       boot = namespaceObject.parse(await client.call('GET', `/api/v1/namespaces/${namespace}`)).metadata.uid;
-    const [ours, theirs, machines] = await Promise.all([all(own), all(others), all(nodes)]);
-    const nodeList = [...machines.values()];
-    const missing = await vanished.missing(ours, new Set(nodeList.map(({ name }) => name)));
-    await upkeep.tend(ours);
-    const byRun = Map.groupBy(ours.values(), ({ run }) => run);
-    const reports = [...[...byRun.values()].flatMap(reportsOf), ...missing];
-    const open = reports.filter((report) => !upkeep.isForgotten(report));
-    return { boot, nodes: nodeList, reports: open, taken: takenBy(theirs.values()) };
+    await Promise.all([all(own), all(others), all(nodes)]);
+    const missing = await vanished.missing((name) => machines.get(name) !== undefined);
+    await tendNowAndThen();
+    return { boot, nodes: machines.all(), reports: withMissing(book.reports(), missing) };
   }
 
   return {
@@ -193,11 +218,21 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
         throw new OperationalError('node-unreachable', message, { cause: error });
       }),
     look,
-    forget: async (run) => upkeep.forget(run),
+    async forget(run) {
+      upkeep.forget(run);
+      book.touch(run);
+    },
     async close() {
       for (const one of [own, others, nodes, epochs, logs]) one.close();
     },
   };
+}
+
+function withMissing(reports: ReportsByNode, missing: readonly ListedReport[]): ReportsByNode {
+  if (missing.length === 0) return reports;
+  const all = new Map(reports);
+  for (const report of missing) all.set(report.node, [...(all.get(report.node) ?? []), report]);
+  return all;
 }
 
 /** The plan names devices by index; Kubernetes is told how many of which resource, and its kubelet chooses. */

@@ -1,19 +1,21 @@
 // A Kubernetes cluster as its configuration says, for the control plane. It is opened by the first look: a kubeconfig that cannot be
 // read is then what the cluster's operator is told, and the other clusters go on.
-import type { Inventory, KubernetesConfig } from '@muster/model';
+import type { KubernetesConfig } from '@muster/model';
 import type { CommandAnswer } from '../contract.ts';
-import type { Listing, ListingContext, ListingDriver } from '../listing-driver.ts';
+import type { ListedNode, Listing, ListingContext, ListingDriver } from '../listing-driver.ts';
 import { createKubeClient } from './client.ts';
 import { closedOf, inventoryOf } from './inventory.ts';
 import { readKubeconfig } from './kubeconfig.ts';
 import { createKubernetesDriver, type KubernetesSight, kubernetesCapabilities } from './kubernetes-driver.ts';
-import type { KubeNode } from './objects.ts';
+import type { SeenNode } from './node-book.ts';
 import type { PodSettings } from './pod.ts';
-import type { Taken } from './taken.ts';
 
 const unknown: CommandAnswer = { outcome: 'unknown' };
 
-export function openKubernetes(config: KubernetesConfig, { nodeName }: ListingContext): ListingDriver {
+export function openKubernetes(
+  config: KubernetesConfig,
+  { nodeName, onNews }: ListingContext,
+): ListingDriver {
   const pods: PodSettings = {
     namespace: config.namespace,
     defaultImage: config.image ?? null,
@@ -30,7 +32,7 @@ export function openKubernetes(config: KubernetesConfig, { nodeName }: ListingCo
   function open(): typeof opened & {} {
     if (opened) return opened;
     const client = createKubeClient(readKubeconfig(config.kubeconfig, config.context));
-    const driver = createKubernetesDriver({ client, pods, nodeName });
+    const driver = createKubernetesDriver({ client, pods, nodeName, ...(onNews && { onNews }) });
     const close = async (): Promise<void> => {
       await driver.close();
       client.close();
@@ -51,34 +53,25 @@ export function openKubernetes(config: KubernetesConfig, { nodeName }: ListingCo
   };
 }
 
-interface Made {
-  readonly taken: Taken | undefined;
-  readonly inventory: Inventory;
-}
-
-/** Gives the same inventory while a node and what others hold of it are the same. */
+/** Gives the same object for a node while it and what others hold of it are the same. */
 function listings({ ports, tolerations }: KubernetesConfig): (sight: KubernetesSight) => Listing {
-  const made = new WeakMap<KubeNode, Made>();
+  const made = new WeakMap<SeenNode, ListedNode>();
 
-  function inventory(node: KubeNode, taken: Taken | undefined): Inventory {
-    const before = made.get(node);
-    if (before && JSON.stringify(before.taken) === JSON.stringify(taken)) return before.inventory;
-    const now = inventoryOf(node, { ports, taken });
-    made.set(node, { taken, inventory: now });
+  function listed(seen: SeenNode): ListedNode {
+    const before = made.get(seen);
+    if (before) return before;
+    const { node, taken } = seen;
+    const inventory = inventoryOf(node, { ports, taken });
+    const now = { name: node.name, inventory, closed: closedOf(node, tolerations) };
+    made.set(seen, now);
     return now;
   }
 
-  return ({ boot, nodes, reports, taken }) => {
-    return {
-      boot,
-      // The API server lists everything that was ever told to a node and is not proven over.
-      settled: true,
-      nodes: nodes.map((node) => ({
-        name: node.name,
-        inventory: inventory(node, taken.get(node.name)),
-        closed: closedOf(node, tolerations),
-      })),
-      reports,
-    };
-  };
+  return ({ boot, nodes, reports }) => ({
+    boot,
+    // The API server lists everything that was ever told to a node and is not proven over.
+    settled: true,
+    nodes: [...nodes.values()].map(listed),
+    reports,
+  });
 }

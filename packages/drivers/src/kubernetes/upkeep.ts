@@ -15,13 +15,19 @@ const unboundMs = 10 * 60_000;
 
 type Concern = 'stuck' | 'stopping' | 'unbound' | 'tombstone';
 
+interface Concerned {
+  readonly pod: OurPod;
+  readonly is: Concern;
+  readonly sinceMs: number;
+}
+
 export class Upkeep {
   readonly #pods: Pods;
   readonly #keepMs: number;
-  /** When its end was committed. */
+  /** When its end was committed; the oldest come first. */
   readonly #forgotten = new Map<RunId, number>();
-  /** By uid: what it is seen to be, and since when. */
-  readonly #concerns = new Map<string, { readonly is: Concern; readonly sinceMs: number }>();
+  /** By uid: those of which something is to be done, now or later. */
+  readonly #concerned = new Map<string, Concerned>();
 
   constructor(pods: Pods, keepMs: number) {
     this.#pods = pods;
@@ -29,57 +35,56 @@ export class Upkeep {
   }
 
   forget(run: RunId): void {
-    this.#forgotten.set(run, performance.now());
+    if (!this.#forgotten.has(run)) this.#forgotten.set(run, performance.now());
   }
 
-  isForgotten({ run }: { readonly run: RunId }): boolean {
+  isForgotten(run: RunId): boolean {
     return this.#forgotten.has(run);
   }
 
-  async tend(pods: ReadonlyMap<string, OurPod>): Promise<void> {
+  change(before: OurPod | null, after: OurPod | null): void {
+    const is = after && concernOf(after);
+    if (after === null || is === null) {
+      this.#concerned.delete((after ?? before)?.uid ?? '');
+      return;
+    }
+    const known = this.#concerned.get(after.uid);
+    const sinceMs = known?.is === is ? known.sinceMs : performance.now();
+    this.#concerned.set(after.uid, { pod: after, is, sinceMs });
+  }
+
+  /** `podsOf`: those of a run that are still there. */
+  async tend(podsOf: (run: RunId) => readonly OurPod[]): Promise<void> {
     const nowMs = performance.now();
-    for (const uid of this.#concerns.keys()) if (!pods.has(uid)) this.#concerns.delete(uid);
     const acts: (() => Promise<void>)[] = [];
-    for (const pod of pods.values()) {
-      const act = this.#actOn(pod, this.#note(pod, nowMs), nowMs);
+    for (const concerned of this.#concerned.values()) {
+      const act = this.#actOn(concerned, nowMs - concerned.sinceMs);
       if (act) acts.push(act);
     }
-    this.#dropKept(pods, nowMs);
+    for (const [run, sinceMs] of this.#forgotten) {
+      if (nowMs - sinceMs < this.#keepMs) break;
+      const left = podsOf(run);
+      // Told and removed: nothing of it is left to remember.
+      if (left.length === 0) this.#forgotten.delete(run);
+      for (const pod of left) if (exitOf(pod) !== null) acts.push(() => this.#pods.discard(pod));
+    }
     // What fails is tried again at the next look.
     await each(acts, (act) => act().catch(() => {}));
   }
 
-  #note(pod: OurPod, nowMs: number): number {
-    const is = concernOf(pod);
-    const before = this.#concerns.get(pod.uid);
-    if (is === null) this.#concerns.delete(pod.uid);
-    else if (before?.is !== is) this.#concerns.set(pod.uid, { is, sinceMs: nowMs });
-    return nowMs - (this.#concerns.get(pod.uid)?.sinceMs ?? nowMs);
-  }
-
-  #actOn(pod: OurPod, forMs: number, nowMs: number): (() => Promise<void>) | null {
+  #actOn({ pod, is }: Concerned, forMs: number): (() => Promise<void>) | null {
     const given: StopFacts | null = pod.stop === null ? hopeless(pod, forMs) : null;
     if (given) return () => this.#pods.stop(pod, given, pod.graceS);
-    switch (this.#concerns.get(pod.uid)?.is) {
+    switch (is) {
       case 'stopping':
         return forMs > pod.graceS * 1000 + deadlineSlackMs ? () => this.#pods.delete(pod, pod.graceS) : null;
       case 'unbound':
         return forMs > unboundMs ? () => this.#pods.discard(pod) : null;
       case 'tombstone':
         return forMs > this.#keepMs ? () => this.#pods.discard(pod) : null;
-      default: {
-        const overMs = this.#forgotten.get(pod.run);
-        const kept = overMs !== undefined && exitOf(pod) !== null && nowMs - overMs >= this.#keepMs;
-        return kept ? () => this.#pods.discard(pod) : null;
-      }
+      case 'stuck':
+        return null;
     }
-  }
-
-  /** Told and removed: nothing of it is left to remember. */
-  #dropKept(pods: ReadonlyMap<string, OurPod>, nowMs: number): void {
-    const there = new Set([...pods.values()].map(({ run }) => run));
-    for (const [run, sinceMs] of this.#forgotten)
-      if (nowMs - sinceMs >= this.#keepMs && !there.has(run)) this.#forgotten.delete(run);
   }
 }
 

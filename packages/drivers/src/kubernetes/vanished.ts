@@ -26,24 +26,24 @@ const settleMs = 30_000;
 
 export class Vanished {
   readonly #deps: VanishedDeps;
-  readonly #seen = new Map<string, OurPod>();
   readonly #ghosts = new Map<string, Ghost>();
 
   constructor(deps: VanishedDeps) {
     this.#deps = deps;
   }
 
-  /** Compares with what was there before; gives what is to be told of those that are missing. */
-  async missing(pods: ReadonlyMap<string, OurPod>, nodes: ReadonlySet<string>): Promise<ListedReport[]> {
-    for (const [uid, pod] of this.#seen)
-      if (!pods.has(uid) && !pod.tombstone && pod.node !== null && !this.#deps.isForgotten(pod))
-        this.#ghosts.set(uid, { pod, sinceMs: this.#deps.nowMs(), heard: new Set() });
-    this.#seen.clear();
-    for (const [uid, pod] of pods) this.#seen.set(uid, pod);
+  /** It is no longer listed. */
+  gone(pod: OurPod): void {
+    if (!pod.tombstone && pod.node !== null && !this.#deps.isForgotten(pod))
+      this.#ghosts.set(pod.uid, { pod, sinceMs: this.#deps.nowMs(), heard: new Set() });
+  }
+
+  /** What is to be told of those that are missing. */
+  async missing(isNode: (name: string) => boolean): Promise<ListedReport[]> {
     const reports: ListedReport[] = [];
     for (const [uid, ghost] of this.#ghosts)
       if (this.#deps.isForgotten(ghost.pod)) this.#ghosts.delete(uid);
-      else reports.push(...(await this.#reportOf(ghost, nodes)));
+      else reports.push(...(await this.#reportOf(ghost, isNode)));
     return reports;
   }
 
@@ -52,16 +52,16 @@ export class Vanished {
     return [...this.#ghosts.values()].map(({ pod }) => pod).filter((pod) => pod.run === run);
   }
 
-  async #reportOf(ghost: Ghost, nodes: ReadonlySet<string>): Promise<ListedReport[]> {
+  async #reportOf(ghost: Ghost, isNode: (name: string) => boolean): Promise<ListedReport[]> {
     const known = reportsOf([ghost.pod]);
     if (exitOf(ghost.pod)) return known;
-    if (!(await this.#isOver(ghost, nodes))) return known;
+    if (!(await this.#isOver(ghost, isNode))) return known;
     const exit = vanishedExit(ghost.pod);
     return known.map((report) => ({ ...report, state: 'ended', exit }));
   }
 
-  async #isOver({ pod, sinceMs, heard }: Ghost, nodes: ReadonlySet<string>): Promise<boolean> {
-    if (pod.node === null || !nodes.has(pod.node)) return true;
+  async #isOver({ pod, sinceMs, heard }: Ghost, isNode: (name: string) => boolean): Promise<boolean> {
+    if (pod.node === null || !isNode(pod.node)) return true;
     const word = await this.#deps.renewal(pod.node);
     if (word !== null) heard.add(word);
     return heard.size > 2 && this.#deps.nowMs() - sinceMs > settleMs;

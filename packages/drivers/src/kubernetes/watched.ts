@@ -21,18 +21,21 @@ export interface WatchSettings<T> {
   readonly read: (object: unknown) => T | null;
   /** For how long what is kept is believed after the watch broke. */
   readonly believedMs?: number;
+  /** Called with every change of what is kept, so that nobody has to look through all of it; null is what is not there. */
+  readonly onChange?: (before: T | null, after: T | null) => void;
 }
 
 const list = z.object({
   metadata: z.object({ resourceVersion: z.string(), continue: z.string().optional() }),
   items: z.array(z.unknown()),
 });
-const named = z.object({ metadata: z.object({ uid: z.string(), resourceVersion: z.string() }) });
+const named = z.object({ metadata: z.object({ uid: z.string() }) });
+/** A bookmark has no uid. */
+const about = z.object({ metadata: z.object({ uid: z.string().optional(), resourceVersion: z.string() }) });
 const event = z.object({
   type: z.enum(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR']),
   object: z.unknown(),
 });
-const bookmark = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
 const failure = z.object({ code: z.int().optional(), message: z.string().optional() });
 
 const pageSize = 500;
@@ -44,7 +47,7 @@ const maxWaitMs = 10_000;
 const betweenMs = 100;
 
 export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watched<T> {
-  const { path, query = {}, read, believedMs = 20_000 } = settings;
+  const { path, query = {}, read, believedMs = 20_000, onChange = () => {} } = settings;
   const closing = new AbortController();
   let current = new Map<string, T>();
   let version: string | null = null;
@@ -63,20 +66,31 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
       const page = list.parse(
         await client.call('GET', at({ limit: String(pageSize), ...(next ? { continue: next } : {}) })),
       );
-      for (const item of page.items) keep(found, item);
+      for (const item of page.items) {
+        const { uid } = named.parse(item).metadata;
+        const value = read(item);
+        if (value !== null) found.set(uid, value);
+      }
       next = page.metadata.continue;
       if (next) continue;
-      current = found;
+      replace(found);
       version = page.metadata.resourceVersion;
       return;
     }
   }
 
-  function keep(into: Map<string, T>, object: unknown): void {
-    const { uid } = named.parse(object).metadata;
-    const value = read(object);
-    if (value === null) into.delete(uid);
-    else into.set(uid, value);
+  function replace(found: Map<string, T>): void {
+    const before = current;
+    current = found;
+    for (const [uid, value] of before) if (!found.has(uid)) onChange(value, null);
+    for (const [uid, value] of found) onChange(before.get(uid) ?? null, value);
+  }
+
+  function keep(uid: string, value: T | null): void {
+    const before = current.get(uid) ?? null;
+    if (value === null) current.delete(uid);
+    else current.set(uid, value);
+    if (before !== null || value !== null) onChange(before, value);
   }
 
   function listed(): Promise<void> {
@@ -92,9 +106,9 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
       const { code = 500, message = 'the watch failed' } = failure.parse(object);
       throw new ApiError(code, '', message);
     }
-    if (type === 'DELETED') current.delete(named.parse(object).metadata.uid);
-    else if (type !== 'BOOKMARK') keep(current, object);
-    version = bookmark.parse(object).metadata.resourceVersion;
+    const { uid, resourceVersion } = about.parse(object).metadata;
+    if (type !== 'BOOKMARK') keep(uid ?? '', type === 'DELETED' ? null : read(object));
+    version = resourceVersion;
   }
 
   async function follow(from: string): Promise<void> {

@@ -54,7 +54,7 @@ export function listingOf(sight: Sight, config: SlurmConfig): Listing {
       inventory: inventoryOf(node, switches.get(node.name) ?? new Map(), settings, taken.get(node.name)),
       closed: closedOf(node, config),
     })),
-    reports,
+    reports: Map.groupBy(reports, ({ node }) => node),
   };
 }
 

@@ -72,6 +72,7 @@ const neverTold: ReadonlySet<string> = new Set([
   'leases',
   'frozen',
   'nodeKey',
+  'nodeSessions',
   'leader',
   'job',
   'counts',

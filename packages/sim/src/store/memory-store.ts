@@ -101,6 +101,7 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
       for (const settled of await done.push(items)) resultOf(settled);
     },
     nodeKey: (node) => line.read(() => nodeReads.nodeKey(database, node)),
+    nodeSessions: (nodes) => line.read(() => nodeReads.nodeSessions(database, nodes)),
     createEnrolment: (enrolment) => looked(line.write(() => admin.createEnrolment(database, enrolment))),
     enrol: (request) => known(line.write(() => admin.enrol(database, request))),
     hello: (message) => known(line.write(() => hello(database, message))),

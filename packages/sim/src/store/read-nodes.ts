@@ -44,6 +44,11 @@ export function nodes(database: MemoryDatabase, { cluster, after, limit }: NodeQ
     .map((row) => nodeRow(database, row));
 }
 
+export function nodeSessions({ tables }: MemoryDatabase, ids: readonly NodeId[]): Map<NodeId, string | null> {
+  const found = ids.flatMap((id) => tables.nodes.get(id) ?? []);
+  return new Map(found.map(({ id, session }) => [id, session]));
+}
+
 export function nodeKey({ tables }: MemoryDatabase, id: NodeId) {
   const row = tables.nodes.get(id);
   return row ? { key: row.publicKey, session: row.session } : null;

@@ -1,6 +1,7 @@
-// A node's agent has connected: start-up, reconnect and server change are all this one path. The session replaces any
-// older one, the inventory is stored, and every task row of the node is reconciled with what the agent holds.
-import { canonicalJson, type Inventory, type NodeState, stepNode } from '@muster/model';
+// Agents of nodes have connected, or the leader speaks for nodes of a cluster: start-up, reconnect and server change are all this one
+// path. A session replaces any older one of its node, the inventory is stored, and every task row of the node is reconciled with what
+// the agent holds. Those that come together are welcomed in one transaction: a cluster may have ten thousand nodes.
+import { canonicalJson, type Inventory, type NodeId, type NodeState, stepNode } from '@muster/model';
 import type { Hello, Outcome, Welcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { longestBeatMs } from '../rules/beat.ts';
@@ -11,95 +12,169 @@ import { type LoadedNodes, lockNodesWithRuns } from './nodes.ts';
 import { beatOfNodes } from './renew.ts';
 
 type Refusal = 'not-found' | 'removed' | 'replaced';
+export type HelloOutcome = Outcome<Welcome, Refusal>;
 
-export async function hello(database: Database, hello: Hello): Promise<Outcome<Welcome, Refusal>> {
-  const { value, sequence } = await database.write<Welcome | Refusal>(
-    async (tx) => {
-      const reported = hello.tasks.map((task) => task.run);
-      const locked = await lockNodesWithRuns(tx, [hello.node], reported);
-      const node = locked.nodes.get(hello.node);
-      if (!node) return 'not-found';
-      const stepped = stepNode(node.state, { kind: 'hello', nowMs: tx.nowMs });
-      if (!stepped.ok) return 'removed';
-      // An old hello would end the runs that the newer connection has been given since.
-      if (hello.replaces !== undefined && hello.replaces !== node.session) return 'replaced';
-      await welcomeNode(tx, node, stepped.next, hello);
-      await reconcile(tx, node, locked, hello);
-      return { nodeName: node.name, epoch: tx.epoch, beatMs: await beat(tx, hello) };
-    },
-    { fenced: true },
-  );
-  return typeof value === 'string'
-    ? { outcome: 'refused', refusal: value }
-    : { outcome: 'committed', sequence, value };
+/** A hello that is taken, with its node as it was and the state that it has from now on. */
+interface Welcomed {
+  readonly hello: Hello;
+  readonly node: NodeRecord;
+  readonly state: NodeState;
 }
 
-async function welcomeNode(tx: Tx, node: NodeRecord, state: NodeState, hello: Hello): Promise<void> {
-  const changed = await inventoryChanged(tx, hello);
-  const generation = node.generation + (changed ? 1 : 0);
-  await tx.query(updateNode, [
-    node.id,
-    JSON.stringify(state),
-    state.state,
-    generation,
-    hello.session,
-    hello.server,
-    hello.bootId,
-    hello.agentVersion,
-    hello.isolation,
-    hello.inventory.cpuMilli,
-    hello.inventory.memoryMib,
-    hello.inventory.devices.length,
+export function commitHellos(database: Database) {
+  return async (hellos: readonly Hello[]): Promise<HelloOutcome[]> => {
+    const { value, sequence } = await database.write(
+      async (tx) => {
+        const answers = new Map<Hello, Welcome | Refusal>();
+        for (const wave of oneOfEachNode(hellos)) await welcomeAll(tx, wave, answers);
+        return answers;
+      },
+      { fenced: true },
+    );
+    return hellos.map((hello) => {
+      const answer = value.get(hello) ?? 'not-found';
+      return typeof answer === 'string'
+        ? { outcome: 'refused', refusal: answer }
+        : { outcome: 'committed', sequence, value: answer };
+    });
+  };
+}
+
+/** The second hello of a node must see what the first one did. */
+function oneOfEachNode(hellos: readonly Hello[]): Hello[][] {
+  const waves: Hello[][] = [];
+  const count = new Map<NodeId, number>();
+  for (const hello of hellos) {
+    const before = count.get(hello.node) ?? 0;
+    count.set(hello.node, before + 1);
+    const wave = waves[before] ?? [];
+    wave.push(hello);
+    waves[before] = wave;
+  }
+  return waves;
+}
+
+async function welcomeAll(
+  tx: Tx,
+  hellos: readonly Hello[],
+  answers: Map<Hello, Welcome | Refusal>,
+): Promise<void> {
+  const reported = hellos.flatMap(({ tasks }) => tasks.map(({ run }) => run));
+  const locked = await lockNodesWithRuns(
+    tx,
+    hellos.map(({ node }) => node),
+    reported,
+  );
+  const welcomed: Welcomed[] = [];
+  for (const hello of hellos) {
+    const judged = judge(hello, locked.nodes.get(hello.node), tx.nowMs);
+    if (typeof judged === 'string') answers.set(hello, judged);
+    else welcomed.push(judged);
+  }
+  if (welcomed.length === 0) return;
+  await welcomeNodes(tx, welcomed);
+  await reconcile(tx, welcomed, locked);
+  const beats = await beatsOf(tx, welcomed);
+  for (const { hello, node } of welcomed)
+    answers.set(hello, { nodeName: node.name, epoch: tx.epoch, beatMs: beats.get(node.id) ?? longestBeatMs });
+}
+
+function judge(hello: Hello, node: NodeRecord | undefined, nowMs: number): Welcomed | Refusal {
+  if (!node) return 'not-found';
+  const stepped = stepNode(node.state, { kind: 'hello', nowMs });
+  if (!stepped.ok) return 'removed';
+  // An old hello would end the runs that the newer connection has been given since.
+  if (hello.replaces !== undefined && hello.replaces !== node.session) return 'replaced';
+  return { hello, node, state: stepped.next };
+}
+
+async function welcomeNodes(tx: Tx, welcomed: readonly Welcomed[]): Promise<void> {
+  const changed = await storeInventories(tx, welcomed);
+  const generationOf = ({ node }: Welcomed): number => node.generation + (changed.has(node.id) ? 1 : 0);
+  const hellos = welcomed.map(({ hello }) => hello);
+  await tx.query(updateNodes, [
+    welcomed.map(({ node }) => node.id),
+    welcomed.map(({ state }) => JSON.stringify(state)),
+    welcomed.map(({ state }) => state.state),
+    welcomed.map(generationOf),
+    hellos.map(({ session }) => session),
+    hellos.map(({ server }) => server),
+    hellos.map(({ bootId }) => bootId),
+    hellos.map(({ agentVersion }) => agentVersion),
+    hellos.map(({ isolation }) => isolation),
+    hellos.map(({ inventory }) => inventory.cpuMilli),
+    hellos.map(({ inventory }) => inventory.memoryMib),
+    hellos.map(({ inventory }) => inventory.devices.length),
   ]);
-  const events = welcomeEvents(node, state, hello.inventory, generation);
-  tx.append(events.map((body) => ({ body, project: null })));
+  for (const one of welcomed) {
+    const events = welcomeEvents(one.node, one.state, one.hello.inventory, generationOf(one));
+    tx.append(events.map((body) => ({ body, project: null })));
+  }
 }
 
 // Hello counts as a renewal, so that the node is not silent again at once. That only ever delays an expiry.
 // What is sold stays sold: limits never fall below use, and the device list never loses one in use.
-const updateNode = {
-  name: 'hello-node',
+const updateNodes = {
+  name: 'hello-nodes',
   text: `
-UPDATE node SET state = $2::jsonb, state_name = $3, generation = $4, session = $5, server = $6, boot_id = $7,
-  agent_version = $8, isolation = $9, renewed_ms = now_ms(), renewals = renewals + 1,
-  cpu_milli = $10, cpu_milli_limit = greatest($10, cpu_milli_used),
-  memory_mib = $11, memory_mib_limit = greatest($11, memory_mib_used),
-  devices = $12, devices_limit = greatest($12, cardinality(devices_used))
-WHERE id = $1`,
+UPDATE node SET state = h.state::jsonb, state_name = h.state_name, generation = h.generation, session = h.session, server = h.server,
+  boot_id = h.boot_id, agent_version = h.agent_version, isolation = h.isolation, renewed_ms = now_ms(), renewals = renewals + 1,
+  cpu_milli = h.cpu, cpu_milli_limit = greatest(h.cpu, cpu_milli_used),
+  memory_mib = h.memory, memory_mib_limit = greatest(h.memory, memory_mib_used),
+  devices = h.devices, devices_limit = greatest(h.devices, cardinality(devices_used))
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bool[],
+  $10::bigint[], $11::bigint[], $12::bigint[])
+  AS h (id, state, state_name, generation, session, server, boot_id, agent_version, isolation, cpu, memory, devices)
+WHERE node.id = h.id`,
 };
 
-const storedInventory = { name: 'stored-inventory', text: 'SELECT inventory FROM inventory WHERE node = $1' };
+const storedInventories = {
+  name: 'stored-inventories',
+  text: 'SELECT node, inventory FROM inventory WHERE node = ANY ($1::text[])',
+};
 const storeInventory = {
-  name: 'store-inventory',
+  name: 'store-inventories',
   text: `
-INSERT INTO inventory (node, inventory) VALUES ($1, $2::jsonb)
+INSERT INTO inventory (node, inventory) SELECT node, inventory::jsonb FROM unnest($1::text[], $2::text[]) AS i (node, inventory)
 ON CONFLICT (node) DO UPDATE SET inventory = excluded.inventory`,
 };
 
-async function inventoryChanged(tx: Tx, { node, inventory }: Hello): Promise<boolean> {
-  const [row] = await tx.query<{ inventory: Inventory }>(storedInventory, [node]);
-  if (row && canonicalJson(row.inventory) === canonicalJson(inventory)) return false;
-  await tx.query(storeInventory, [node, JSON.stringify(inventory)]);
-  return true;
+/** Gives the nodes whose inventory is another one than before. */
+async function storeInventories(tx: Tx, welcomed: readonly Welcomed[]): Promise<ReadonlySet<NodeId>> {
+  const ids = welcomed.map(({ node }) => node.id);
+  const rows = await tx.query<{ node: NodeId; inventory: Inventory }>(storedInventories, [ids]);
+  const stored = new Map(rows.map(({ node, inventory }) => [node, canonicalJson(inventory)]));
+  const changed = welcomed.filter(
+    ({ node, hello }) => stored.get(node.id) !== canonicalJson(hello.inventory),
+  );
+  if (changed.length > 0)
+    await tx.query(storeInventory, [
+      changed.map(({ node }) => node.id),
+      changed.map(({ hello }) => JSON.stringify(hello.inventory)),
+    ]);
+  return new Set(changed.map(({ node }) => node.id));
 }
 
-async function reconcile(tx: Tx, node: NodeRecord, locked: LoadedNodes, hello: Hello): Promise<void> {
+async function reconcile(tx: Tx, welcomed: readonly Welcomed[], locked: LoadedNodes): Promise<void> {
   const changes = new Changes(tx.nowMs);
-  const runs = locked.runsOn(node.id);
-  reconcileNode(changes, node, runs, hello.tasks);
-  seeRuns(changes, runs, (id) => id === node.id || locked.nodes.get(id)?.state.state === 'ready');
+  const here = new Set(welcomed.map(({ node }) => node.id));
+  for (const { node, hello } of welcomed) reconcileNode(changes, node, locked.runsOn(node.id), hello.tasks);
+  const runs = new Set(welcomed.flatMap(({ node }) => locked.runsOn(node.id)));
+  seeRuns(changes, [...runs], (id) => here.has(id) || locked.nodes.get(id)?.state.state === 'ready');
   await applyChanges(tx, changes);
 }
 
 const beatText = {
-  name: 'beat-of-node',
+  name: 'beat-of-nodes',
   text: `
 WITH beat AS (${beatOfNodes})
-UPDATE node SET beat_ms = coalesce((SELECT beat_ms FROM beat), ${longestBeatMs}) WHERE id = ($1::text[])[1]
-RETURNING beat_ms AS "beatMs"`,
+UPDATE node SET beat_ms = coalesce(beat.beat_ms, ${longestBeatMs})
+FROM unnest($1::text[]) AS s (id) LEFT JOIN beat ON beat.node = s.id
+WHERE node.id = s.id RETURNING node.id, node.beat_ms AS "beatMs"`,
 };
 
-async function beat(tx: Tx, { node }: Hello): Promise<number> {
-  const [row] = await tx.query<{ beatMs: number }>(beatText, [[node]]);
-  return row?.beatMs ?? longestBeatMs;
+async function beatsOf(tx: Tx, welcomed: readonly Welcomed[]): Promise<ReadonlyMap<NodeId, number>> {
+  const ids = welcomed.map(({ node }) => node.id);
+  const rows = await tx.query<{ id: NodeId; beatMs: number }>(beatText, [ids]);
+  return new Map(rows.map(({ id, beatMs }) => [id, beatMs]));
 }

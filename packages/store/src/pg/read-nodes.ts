@@ -55,6 +55,19 @@ export async function nodeKey(
   return (await database.query<{ key: string; session: string | null }>(key, [id]))[0] ?? null;
 }
 
+const sessionsText = {
+  name: 'node-sessions',
+  text: 'SELECT id, session FROM node WHERE id = ANY ($1::text[])',
+};
+
+export async function nodeSessions(
+  database: Database,
+  ids: readonly NodeId[],
+): Promise<ReadonlyMap<NodeId, string | null>> {
+  const rows = await database.query<{ id: NodeId; session: string | null }>(sessionsText, [ids]);
+  return new Map(rows.map(({ id, session }) => [id, session]));
+}
+
 const leasesText = {
   name: 'leases',
   text: `

@@ -1,4 +1,4 @@
-import type { NodeId } from '@muster/model';
+import type { NodeId, TaskReport } from '@muster/model';
 import { expect, test } from 'vitest';
 import type { Store } from '../../contract.ts';
 import {
@@ -174,6 +174,47 @@ export function nodeSuite(harness: Harness): void {
     expect((await store.runs(held.job))[0]?.state).toMatchObject({
       result: { reason: { code: 'lost-by-agent' } },
     });
+  });
+
+  test('hellos that come together are each answered for themselves, also two of one node', async () => {
+    const store = await harness.store();
+    const [first, second] = [await joinNode(store), await joinNode(store)];
+    const held = await dispatched(store, [second]);
+    const message = (
+      node: NodeId,
+      replaces: string | null,
+      more: { tasks?: readonly TaskReport[] } = {},
+    ) => ({
+      node,
+      session: newId.text(),
+      server: newId.server(),
+      replaces,
+      bootId: 'b',
+      agentVersion: '1',
+      isolation: false,
+      inventory: first.inventory,
+      tasks: [],
+      ...more,
+    });
+    const tasks = [{ run: held.run, rank: 0, state: 'running', exit: null }] as const;
+    const known = [
+      message(first.node, first.session),
+      message(second.node, second.session, { tasks }),
+      // What the first hello of its node has made: by then the session that it names is gone.
+      message(first.node, first.session),
+      message(newId.node(), null),
+    ];
+    const answers = await Promise.all(known.map((hello) => store.hello(hello)));
+    expect(answers.map((answer) => (answer.outcome === 'refused' ? answer.refusal : answer.outcome))).toEqual(
+      ['committed', 'committed', 'replaced', 'not-found'],
+    );
+    expect(await store.nodeSessions([first.node, second.node, newId.node()])).toEqual(
+      new Map([
+        [first.node, known[0]?.session],
+        [second.node, known[1]?.session],
+      ]),
+    );
+    expect((await store.job(held.job))?.state.state).toBe('running');
   });
 
   test('a hello that is overtaken by one of a newer connection changes nothing', async () => {
