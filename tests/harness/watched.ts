@@ -1,5 +1,7 @@
 // Somebody who looks at a cluster all the time and notes what is new.
+
 import { setTimeout as pause } from 'node:timers/promises';
+import { observations, type Told } from '@muster/control';
 import type { ListedReport } from '@muster/drivers';
 import type { Observation } from '@muster/model';
 
@@ -12,19 +14,15 @@ export interface Watched {
 
 export function watched(driver: { look(): Promise<{ readonly reports: readonly ListedReport[] }> }): Watched {
   const observed: Observation[] = [];
-  const told = new Map<string, string>();
+  let told: ReadonlyMap<string, Told> = new Map();
   let over = false;
 
   async function look(): Promise<void> {
     const { reports } = await driver.look();
-    for (const { run, rank, began, state, exit } of reports) {
-      const task = `${run}/${rank}`;
-      const before = told.get(task);
-      if (before === state || state === 'accepted') continue;
-      told.set(task, state);
-      if (before === undefined && began) observed.push({ kind: 'started', run, rank, pid: 0 });
-      if (exit) observed.push({ kind: 'ended', run, rank, exit });
-    }
+    observed.push(...reports.flatMap((report) => observations({ told }, report)));
+    told = new Map(
+      reports.map(({ run, rank, state, saved }) => [`${run}/${rank}`, { state, word: saved?.word ?? null }]),
+    );
   }
 
   async function lookOn(): Promise<void> {

@@ -74,6 +74,33 @@ onSlurm('the Slurm driver', (slurm) => {
     await eventually('Slurm has none of it', 60_000, async () => (await listed(run)) === '');
   });
 
+  it('asks the first process of every task to save its work, tells what was saved, and then stops them', async () => {
+    const run = freshRun();
+    // Its child has no handler: a signal to all processes would end it.
+    const save =
+      'echo "{\\"step\\": 7}" > "$MUSTER_STATUS_FILE.new" && mv "$MUSTER_STATUS_FILE.new" "$MUSTER_STATUS_FILE"';
+    const script = `sleep 600 & kid=$!; trap 'kill -0 $kid && echo asked; ${save}' USR1; trap 'echo stopped; exit 0' TERM; echo ready; while :; do sleep 0.1; done`;
+    const gang = { n2: [shellTask(0, script), shellTask(1, script)], n3: [shellTask(2, script)] };
+    await submit(subject, run, gang);
+    await eventually('all are ready', 60_000, async () => {
+      return (
+        (await Promise.all([0, 1, 2].map((rank) => outputOf(run, rank)))).join('') === 'ready\n'.repeat(3)
+      );
+    });
+    const stop = { run, reason: 'moved', class: 'preemption', signal: 'TERM', graceMs: 10_000 } as const;
+    const target = { outbox: 1, epoch: 1, node: subject.nodeOf('n2') };
+    const ask = { signal: 'USR1', waitMs: 3_600_000 } as const;
+    expect(await subject.driver.stop(target, { ...stop, ask })).toEqual(accepted);
+    const saved = await eventually('all have saved', 60_000, () => {
+      const words = subject.observed().filter((item) => item.kind === 'checkpoint' && item.run === run);
+      return words.length === 3 ? words : null;
+    });
+    expect(saved).toMatchObject(Array(3).fill({ step: 7, path: null }));
+    expect(await subject.driver.stop(target, stop)).toEqual(accepted);
+    expect(await ended(subject, run, 3)).toMatchObject(Array(3).fill({ ok: false, class: 'preemption' }));
+    for (const rank of [0, 1, 2]) expect(await outputOf(run, rank)).toBe('ready\nasked\nstopped\n');
+  });
+
   it('submits no part of a gang that did not come whole', async () => {
     const run = freshRun();
     const late = submit(subject, run, { n1: [shellTask(0, 'true')] }, { nodes: 2 });

@@ -5,7 +5,7 @@ import { freshId, type Inventory, type RunId } from '@muster/model';
 import type { Store } from '@muster/store';
 import { expect, it } from 'vitest';
 import { byNode } from './by-node.ts';
-import { type ClusterDriver, type ClusterReport, startCluster } from './cluster.ts';
+import { type ClusterDriver, type ClusterReport, observations, startCluster } from './cluster.ts';
 import { virtualWorld } from './testing/virtual-world.ts';
 
 const node = freshId('node', 1, new Uint8Array(9));
@@ -170,4 +170,19 @@ it('gets the commands of its own nodes, and the agents those of theirs', async (
   expect(await driver.submit({ ...target, node: other }, {} as never)).toMatchObject({ detail: 'agent' });
   expect(await driver.submit({ ...target, node }, {} as never)).toEqual({ outcome: 'accepted' });
   expect(said.at(-1)).toBe('submit');
+});
+
+it('tells each word of saved work once, before an end that came with it', () => {
+  const saved = { word: 'a', agoMs: 5, step: 3, path: null };
+  const told = (state: ClusterReport['state'], word: string | null) => ({
+    told: new Map([[`${run}/0`, { state, word }]]),
+  });
+  const kinds = (before: Parameters<typeof observations>[0], task: ClusterReport) =>
+    observations(before, task).map(({ kind }) => kind);
+  expect(kinds({ told: new Map() }, report('running', { saved }))).toEqual(['started', 'checkpoint']);
+  expect(kinds(told('running', 'a'), report('running', { saved }))).toEqual([]);
+  expect(
+    observations(told('running', 'a'), report('ended', { saved: { ...saved, word: 'b' } })),
+  ).toMatchObject([{ kind: 'checkpoint', step: 3, agoMs: 5 }, { kind: 'ended' }]);
+  expect(kinds(told('ended', null), report('ended', { saved }))).toEqual([]);
 });

@@ -2,7 +2,7 @@
 // what the cluster lists is settled, renews while it answers, and reports what is new. A controller that was started anew, and a
 // command of which nothing is known, make a new session: what the cluster holds is told again, and only then is an open row handed
 // out again. So start-up, leader change and a lost answer are one path, as for an agent that connects.
-import type { CommandAnswer, Driver } from '@muster/drivers';
+import type { CommandAnswer, Driver, Saved } from '@muster/drivers';
 import type { Inventory, NodeId, Observation, RunId, ServerId, StopCommand, TaskReport } from '@muster/model';
 import type { DispatchSession, NodeSession, Store } from '@muster/store';
 import { type Loop, startLoop } from './loop.ts';
@@ -22,6 +22,15 @@ export interface ClusterSight {
 export interface ClusterReport extends TaskReport {
   /** Its process was there, whatever became of it since. */
   readonly began: boolean;
+  /** What it last said of its saved work. */
+  readonly saved?: Saved;
+}
+
+/** What was told of a task. */
+export interface Told {
+  readonly state: TaskReport['state'];
+  /** Its last word of saved work; null when it never spoke. */
+  readonly word: string | null;
 }
 
 export interface ClusterDriver extends Driver {
@@ -60,7 +69,7 @@ interface Session extends NodeSession {
   readonly boot: string;
   readonly inventory: Inventory;
   /** What was told of each task that is still listed. */
-  told: ReadonlyMap<string, TaskReport['state']>;
+  told: ReadonlyMap<string, Told>;
   /** The list that was told last: while it is the same, there is nothing new. */
   reports: readonly ClusterReport[];
   renewAtMs: number;
@@ -142,7 +151,7 @@ export function startCluster(deps: ClusterDeps): Cluster {
     if (answer.outcome !== 'committed') return;
     const renewAtMs = renewalAfter(answer.value.beatMs);
     const session: Session = { ...made, told: new Map(), reports: tasks, renewAtMs };
-    note(session, tasks);
+    note(session, tasks.some(({ saved }) => saved) ? tasks.map(withoutSaved) : tasks);
     sessions.set(node, session);
     deps.onReady();
   }
@@ -188,7 +197,9 @@ export function startCluster(deps: ClusterDeps): Cluster {
   function note(session: Session, tasks: readonly ClusterReport[]): void {
     const { node } = session;
     session.reports = tasks;
-    session.told = new Map(tasks.map(({ run, rank, state }) => [`${run}/${rank}`, state]));
+    session.told = new Map(
+      tasks.map(({ run, rank, state, saved }) => [`${run}/${rank}`, { state, word: saved?.word ?? null }]),
+    );
     for (const { run, state } of tasks) if (state === 'ended') driver.forget(run, node);
   }
 
@@ -236,10 +247,24 @@ function asTold({ run, rank, state, exit }: TaskReport): TaskReport {
   return { run, rank, state, exit };
 }
 
-function observations({ told }: Session, { run, rank, state, exit, began }: ClusterReport): Observation[] {
+/** A hello tells nothing of saved work: that is still to be told. */
+function withoutSaved({ saved: _, ...task }: ClusterReport): ClusterReport {
+  return task;
+}
+
+/** What is new of a task, in the order in which it came to be: work is saved before an end. */
+export function observations(
+  { told }: Pick<Session, 'told'>,
+  { run, rank, state, exit, began, saved }: ClusterReport,
+): Observation[] {
   const before = told.get(`${run}/${rank}`);
-  if (before === state || state === 'accepted') return [];
-  const started: Observation[] =
-    began && before !== 'running' ? [{ kind: 'started', run, rank, pid: 1 }] : [];
-  return exit ? [...started, { kind: 'ended', run, rank, exit }] : started;
+  if (state === 'accepted' || before?.state === 'ended') return [];
+  const news: Observation[] = [];
+  if (began && before?.state !== 'running') news.push({ kind: 'started', run, rank, pid: 1 });
+  if (saved && before?.word !== saved.word) {
+    const { agoMs, step, path } = saved;
+    news.push({ kind: 'checkpoint', run, rank, agoMs, step, path });
+  }
+  if (exit) news.push({ kind: 'ended', run, rank, exit });
+  return news;
 }

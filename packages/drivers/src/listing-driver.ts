@@ -1,7 +1,7 @@
 // The seam between the control plane and a cluster that has no agents of ours (Slurm, Kubernetes): a driver that is asked what the
 // cluster lists, by the cluster's own names. Which node of ours that is, who is told and what is remembered is control's part
 // (packages/control/src/cluster-nodes.ts); a driver keeps to one cluster and its configuration.
-import type { Inventory, NodeId, RunId, TaskReport } from '@muster/model';
+import type { Checkpoint, Inventory, NodeId, RunId, TaskReport } from '@muster/model';
 import type { Driver } from './contract.ts';
 
 /** A node as its cluster lists it. */
@@ -19,6 +19,15 @@ export interface ListedReport extends TaskReport {
   readonly node: string;
   /** Its process was there, whatever became of it since. */
   readonly began: boolean;
+  /** What it last said of its saved work, where its cluster lets us see that. */
+  readonly saved?: Saved;
+}
+
+export interface Saved extends Checkpoint {
+  /** Another one for each time that it spoke. */
+  readonly word: string;
+  /** How long before it was first seen it was said. */
+  readonly agoMs: number;
 }
 
 export interface Listing {

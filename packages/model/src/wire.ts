@@ -53,6 +53,8 @@ export interface StartCommand {
   /** Who submitted; the agent maps it to a local user. */
   readonly user: string;
   readonly stop: { readonly signal: SignalName; readonly graceMs: number };
+  /** The signal by which the program may be asked to save its work; null or left out when it is never asked. */
+  readonly askSignal?: SignalName | null;
   readonly timeLimitMs: number | null;
   readonly stopAfterMs: number | null;
   readonly outputLimitMib: number;

@@ -44,6 +44,10 @@ function shell(run: RunId, script: string, more: Partial<StartCommand> = {}): St
   return { run, job: 'job', project: 'default', user: 'test', stop, ...limits, tasks: [task], ...more };
 }
 
+/** Says when it was asked, and ends only by the stop itself. */
+const asking =
+  'trap "echo asked" USR1; trap "echo stopped; exit 0" TERM; echo ready; while :; do sleep 0.1; done';
+
 const stopOf = (run: RunId, graceMs = 500): StopCommand => ({
   run,
   reason: 'test',
@@ -69,6 +73,8 @@ async function until<T>(
 export interface ConformanceOptions {
   /** Whether a run lives only as long as its node's lease is renewed; what no supervisor keeps cannot be forbidden to live. */
   readonly leased?: boolean;
+  /** Whether a program can be asked to save its work. */
+  readonly asks?: boolean;
   /** How long the cluster may take to start or to end something. */
   readonly withinMs?: number;
 }
@@ -76,7 +82,7 @@ export interface ConformanceOptions {
 export function driverConformance(
   name: string,
   makeSubject: () => Promise<Subject>,
-  { leased = true, withinMs = 15_000 }: ConformanceOptions = {},
+  { leased = true, asks = true, withinMs = 15_000 }: ConformanceOptions = {},
 ): void {
   describe(`${name} driver`, () => {
     let subject: Subject;
@@ -95,6 +101,18 @@ export function driverConformance(
         return item?.kind === 'ended' ? item.exit : null;
       });
     const started = (run: RunId) => until(`${run} starts`, withinMs, () => news(run, 'started').length > 0);
+
+    const saysAll = async (run: RunId, text: string): Promise<void> => {
+      const deadline = performance.now() + withinMs;
+      for (;;) {
+        const whole = { node: subject.node, run, rank: 0, offset: 0, maxBytes: 1000, waitMs: 0 };
+        const said = await subject.driver.output(whole).then(({ data }) => Buffer.from(data).toString());
+        if (said === text) return;
+        if (performance.now() > deadline)
+          throw new Error(`${run} said ${JSON.stringify(said)}, not ${JSON.stringify(text)}`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    };
 
     it('starts a run, sees it start and end, and has its output', async () => {
       const run = freshRun();
@@ -155,6 +173,29 @@ export function driverConformance(
       await ended(polite);
       expect(await ended(stubborn)).toMatchObject({ ok: false, class: 'cancelled' });
     });
+
+    if (asks)
+      it('asks a program to save its work before it stops it, and waits no longer than it is told', async () => {
+        const waited = freshRun();
+        const saved = freshRun();
+        const ask = { signal: 'USR1', waitMs: 1000 } as const;
+        for (const run of [waited, saved]) {
+          const more = { askSignal: ask.signal, stop: { signal: 'TERM', graceMs: 10_000 } } as const;
+          await subject.driver.submit(target(), shell(run, asking, more));
+          await saysAll(run, 'ready\n');
+        }
+        const stop = (run: RunId): StopCommand => ({ ...stopOf(run, 10_000), class: 'preemption' });
+        await subject.driver.stop(target(), { ...stop(waited), ask });
+        await subject.driver.stop(target(), { ...stop(saved), ask: { ...ask, waitMs: 3_600_000 } });
+        await saysAll(saved, 'ready\nasked\n');
+        // The same again changes nothing; without the asking it says that the work is saved.
+        await subject.driver.stop(target(), { ...stop(saved), ask: { ...ask, waitMs: 3_600_000 } });
+        await subject.driver.stop(target(), stop(saved));
+        for (const run of [waited, saved]) {
+          expect(await ended(run)).toMatchObject({ ok: false, class: 'preemption' });
+          await saysAll(run, 'ready\nasked\nstopped\n');
+        }
+      });
 
     it('accepts a stop of what it does not know', async () => {
       expect((await subject.driver.stop(target(), stopOf(freshRun()))).outcome).toBe('accepted');

@@ -23,6 +23,9 @@ const pod = (run: RunId, rank: number, more: Partial<OurPod> = {}): OurPod => ({
   message: '',
   disruption: null,
   stop: null,
+  askedWaitS: null,
+  takenMs: null,
+  deadlineS: null,
   container: { is: 'running' },
   ...more,
 });

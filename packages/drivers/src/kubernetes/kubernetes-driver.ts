@@ -59,7 +59,7 @@ export interface KubernetesDriver extends Driver {
 }
 
 export const kubernetesCapabilities: DriverCapabilities = {
-  has: ['containers', 'signals', 'unlike-groups', 'uneven-nodes'],
+  has: ['containers', 'signals', 'unlike-groups', 'uneven-nodes', 'ask-checkpoint'],
   assigns: 'count',
 };
 
@@ -150,7 +150,7 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
     });
   }
 
-  async function stop({ run, class: errorClass, reason, graceMs }: StopCommand): Promise<CommandAnswer> {
+  async function stop({ run, class: errorClass, reason, graceMs, ask }: StopCommand): Promise<CommandAnswer> {
     const facts: StopFacts = { class: errorClass, code: 'stopped', reason };
     for (;;) {
       const held = await pods.of(run);
@@ -161,7 +161,7 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
         continue;
       }
       const live = held.filter((pod) => !pod.tombstone && exitOf(pod) === null);
-      await each(live, (pod) => pods.stop(pod, facts, graceSecondsOf(graceMs)));
+      await each(live, (pod) => pods.stop(pod, facts, graceSecondsOf(graceMs), ask));
       return { outcome: 'accepted' };
     }
   }

@@ -14,6 +14,8 @@ export const marks = {
   node: 'muster/node',
   /** Why it was stopped, as JSON. */
   stop: 'muster/stop',
+  /** The signal that asks its program to save its work, and for how many seconds that is waited for. */
+  ask: 'muster/ask',
   /** A pod that is never bound: its name says that this key begins nothing any more. */
   tombstone: 'muster/tombstone',
 } as const;
@@ -54,6 +56,12 @@ export interface OurPod {
   /** Kubernetes' own word for who ends it from outside: a drain, a taint, a more important pod. */
   readonly disruption: { readonly reason: string; readonly message: string } | null;
   readonly stop: StopFacts | null;
+  /** Its program was asked to save its work, and has so long for it. */
+  readonly askedWaitS: number | null;
+  /** When its node took it, by the node's clock. */
+  readonly takenMs: number | null;
+  /** The node ends it so long after that. */
+  readonly deadlineS: number | null;
   readonly container: ContainerState;
 }
 
@@ -91,9 +99,14 @@ const containerState = z.object({
 const condition = z.object({ type: z.string(), status: z.string(), ...said });
 const ourPod = z.object({
   metadata,
-  spec: z.object({ nodeName: z.string().optional(), terminationGracePeriodSeconds: z.int().optional() }),
+  spec: z.object({
+    nodeName: z.string().optional(),
+    terminationGracePeriodSeconds: z.int().optional(),
+    activeDeadlineSeconds: z.int().optional(),
+  }),
   status: z.object({
     ...said,
+    startTime: z.string().optional(),
     phase: z.enum(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown']).optional(),
     conditions: z.array(condition).optional(),
     containerStatuses: z.array(z.object({ state: containerState.optional() })).optional(),
@@ -129,6 +142,9 @@ export function readOurPod(object: unknown): OurPod | null {
         ? { reason: disruption.reason ?? '', message: disruption.message ?? '' }
         : null,
     stop: stop === undefined ? null : readStop(stop),
+    askedWaitS: wholeNumber(about.annotations?.[marks.ask]?.split(' ')[1]),
+    takenMs: status.startTime === undefined ? null : Date.parse(status.startTime),
+    deadlineS: spec.activeDeadlineSeconds ?? null,
     container: containerOf(status.containerStatuses?.[0]?.state),
   };
 }

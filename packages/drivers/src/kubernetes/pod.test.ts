@@ -101,6 +101,27 @@ describe('the pod of a task', () => {
     expect(variables(pod as ReturnType<typeof made>).MUSTER_CHECKPOINT_DIR).toBe('/muster/checkpoints');
   });
 
+  it('leaves somebody behind who asks it, only where its job can be asked', () => {
+    expect(made({ askSignal: 'USR1' })).toMatchObject({
+      spec: {
+        volumes: [{ name: 'about', downwardAPI: { items: [{ path: 'ask' }] } }],
+        containers: [
+          {
+            command: [
+              'sh',
+              '-c',
+              expect.stringContaining('exec "$$@"'),
+              'muster',
+              ...['sh', '-c', 'echo $$(date) $$HOME'],
+            ],
+            volumeMounts: [{ name: 'about', mountPath: '/muster/about', readOnly: true }],
+          },
+        ],
+      },
+    });
+    expect(made({ askSignal: null }).spec).not.toHaveProperty('volumes');
+  });
+
   it('has no field that is not on the list', () => {
     const { metadata, spec } = made({ stop: { signal: 'USR1', graceMs: 0 } });
     expect(Object.keys(metadata).sort()).toEqual([

@@ -2,6 +2,7 @@
 // here, from a short list; nothing of a job is passed through. What users write (command, variables, working directory) stands
 // where Kubernetes takes data, with its own `$(NAME)` made harmless.
 import { parseRunId, type RunId, type SignalName, type StartCommand, type TaskStart } from '@muster/model';
+import { askable, askMount, askVolume } from './asking.ts';
 import { finalizer, marks } from './objects.ts';
 
 /** What the operator of the cluster says of its pods; never a job. */
@@ -75,19 +76,19 @@ export function podOf(
       tolerations: settings.tolerations.map(tolerationOf),
       imagePullSecrets: settings.imagePullSecrets.map((name) => ({ name })),
       ...(settings.runtimeClassName === null ? {} : { runtimeClassName: settings.runtimeClassName }),
-      ...checkpointVolume(settings),
+      ...volumesOf(command, settings),
       containers: [
         {
           name: 'task',
           image,
           imagePullPolicy: settings.imagePullPolicy,
-          command: task.command.map(literal),
+          command: (command.askSignal ? askable(task.command) : task.command).map(literal),
           ...(task.workdir === null ? {} : { workingDir: task.workdir }),
           env: Object.entries({
             ...rendezvous(task.env, run, tasks, settings.namespace),
             ...(settings.checkpoints === null ? {} : { MUSTER_CHECKPOINT_DIR: checkpointDirectory }),
           }).map(([name, value]) => ({ name, value: literal(value) })),
-          ...checkpointMount(run, settings),
+          ...mountsOf(command, settings),
           resources: { requests: { ...limits, cpu: `${task.cpuMilli}m` }, limits },
           securityContext: { allowPrivilegeEscalation: false, privileged: false },
           ...(stop.signal === 'TERM' ? {} : { lifecycle: { preStop: signalHook(stop.signal) } }),
@@ -171,20 +172,26 @@ function rendezvous(
 
 const checkpointDirectory = '/muster/checkpoints';
 
-function checkpointVolume({ checkpoints }: PodSettings): object {
-  if (checkpoints === null) return {};
-  const source =
-    'claim' in checkpoints
-      ? { persistentVolumeClaim: { claimName: checkpoints.claim } }
-      : { hostPath: { path: checkpoints.path, type: 'Directory' } };
-  return { volumes: [{ name: 'checkpoints', ...source }] };
+function volumesOf({ askSignal }: StartCommand, { checkpoints }: PodSettings): object {
+  const volumes: object[] = askSignal ? [askVolume] : [];
+  if (checkpoints !== null) {
+    const source =
+      'claim' in checkpoints
+        ? { persistentVolumeClaim: { claimName: checkpoints.claim } }
+        : { hostPath: { path: checkpoints.path, type: 'Directory' } };
+    volumes.push({ name: 'checkpoints', ...source });
+  }
+  return volumes.length === 0 ? {} : { volumes };
 }
 
-/** The same for every attempt of a job, and for no other job; a member of an array has one below its array's. */
-function checkpointMount(run: RunId, { checkpoints }: PodSettings): object {
-  if (checkpoints === null) return {};
-  const subPath = (parseRunId(run)?.job ?? run).replace(/\[(\d+)\]$/, '/$1');
-  return { volumeMounts: [{ name: 'checkpoints', mountPath: checkpointDirectory, subPath }] };
+function mountsOf({ run, askSignal }: StartCommand, { checkpoints }: PodSettings): object {
+  const volumeMounts: object[] = askSignal ? [askMount] : [];
+  if (checkpoints !== null) {
+    // The same for every attempt of a job, and for no other job; a member of an array has one below its array's.
+    const subPath = (parseRunId(run)?.job ?? run).replace(/\[(\d+)\]$/, '/$1');
+    volumeMounts.push({ name: 'checkpoints', mountPath: checkpointDirectory, subPath });
+  }
+  return volumeMounts.length === 0 ? {} : { volumeMounts };
 }
 
 /** Kubernetes reads $(NAME) in commands and variables, and $$ as one $. */

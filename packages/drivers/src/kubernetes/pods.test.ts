@@ -53,6 +53,48 @@ describe('calls on a pod', () => {
     ]);
   });
 
+  it('ask its program first where it runs, and end it when the wait is over', async () => {
+    const ask = { signal: 'USR1', waitMs: 60_000 } as const;
+    const running = (more: object = {}, spec: object = {}) =>
+      readOurPod({
+        ...object({ nodeName: 'n1', ...spec }),
+        status: {
+          phase: 'Running',
+          startTime: new Date(Date.now() - 100_000).toISOString(),
+          containerStatuses: [{ state: { running: {} } }],
+        },
+        ...more,
+      })!;
+    const sentFor = async (made: ReturnType<typeof pod>, word: typeof ask | null) => {
+      const { client, sent } = recording();
+      await podsOf(client, 'ns').stop(made, facts, 5, word);
+      return sent.map(
+        ([, , body]) =>
+          body as { metadata: { annotations: object }; spec: { activeDeadlineSeconds: number } },
+      );
+    };
+    const [asked] = await sentFor(running(), ask);
+    expect(asked?.metadata.annotations).toMatchObject({ 'muster/ask': 'USR1 60' });
+    expect(asked?.spec.activeDeadlineSeconds).toBeGreaterThanOrEqual(160);
+    // A deadline only ever comes nearer, and what does not run cannot be asked.
+    const [limited] = await sentFor(running({}, { activeDeadlineSeconds: 130 }), ask);
+    expect(limited?.spec).toEqual({ activeDeadlineSeconds: 130 });
+    const [early] = await sentFor(pod(), ask);
+    expect(early?.spec).toEqual({ activeDeadlineSeconds: 1 });
+    // Asked already: the same again is nothing new, and the word that it has saved its work ends the wait.
+    const { metadata, ...rest } = object({ nodeName: 'n1' });
+    const annotations = {
+      ...metadata.annotations,
+      'muster/stop': JSON.stringify(facts),
+      'muster/ask': 'USR1 60',
+    };
+    const waits = readOurPod({ ...rest, metadata: { ...metadata, annotations } })!;
+    expect(await sentFor(waits, ask)).toEqual([]);
+    expect(await sentFor(waits, null)).toMatchObject([
+      { metadata: { annotations: {} }, spec: { activeDeadlineSeconds: 1 } },
+    ]);
+  });
+
   it.each([
     ['a shorter grace than it was made with', pod(), 1],
     ['no node', pod({}), 5],

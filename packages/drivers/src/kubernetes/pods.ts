@@ -1,5 +1,5 @@
 // The calls on our pods, each with its protection: a name that exists once, or the uid of the very pod that is meant.
-import type { RunId } from '@muster/model';
+import type { RunId, StopCommand } from '@muster/model';
 import * as z from 'zod';
 import { ApiError, type KubeClient } from './client.ts';
 import { marks, type OurPod, readOurPod, type StopFacts } from './objects.ts';
@@ -13,8 +13,11 @@ export interface Pods {
   of(run: RunId): Promise<OurPod[]>;
   /** False when it is bound elsewhere, gone, or being deleted. */
   bind(pod: OurPod): Promise<boolean>;
-  /** Says why it ends, which stays as it was said first, and has its node end it with its signal and its grace. */
-  stop(pod: OurPod, facts: StopFacts, graceS: number): Promise<void>;
+  /**
+   * Says why it ends, which stays as it was said first, and has its node end it with its signal and its grace; where there is
+   * something to ask, after the wait for that.
+   */
+  stop(pod: OurPod, facts: StopFacts, graceS: number, ask?: StopCommand['ask']): Promise<void>;
   /** Ends it by deleting it, and its output with it. */
   delete(pod: OurPod, graceS: number): Promise<void>;
   /** Its end is known and told, or it was never bound: the object goes. */
@@ -80,19 +83,23 @@ export function podsOf(client: KubeClient, namespace: string): Pods {
         return now !== null && now.uid === uid && now.node === meant;
       }
     },
-    async stop(pod, facts, graceS) {
+    async stop(pod, facts, graceS, ask) {
       const { uid } = pod;
-      const why = pod.stop === null ? { annotations: { [marks.stop]: JSON.stringify(facts) } } : {};
-      // A deadline that has passed is the one way to have a node end a pod, by signal and grace, and keep its output. It has the
-      // grace that the pod was made with.
-      const passed = pod.node !== null && graceS >= pod.graceS;
+      // It is asked already, and its node knows until when.
+      if (ask && pod.askedWaitS !== null) return;
+      // A deadline is the one way to have a node end a pod, by signal and grace, and keep its output. It has the grace that the
+      // pod was made with.
+      const byDeadline = pod.node !== null && graceS >= pod.graceS;
+      const asking = byDeadline && ask ? askingOf(pod, ask) : null;
+      const why = pod.stop === null ? { [marks.stop]: JSON.stringify(facts) } : {};
+      const annotations = { ...why, ...(asking && { [marks.ask]: asking.annotation }) };
       await unlessGone(() =>
         client.call('PATCH', at(pod), {
-          metadata: { uid, ...why },
-          ...(passed ? { spec: { activeDeadlineSeconds: 1 } } : {}),
+          metadata: { uid, annotations },
+          ...(byDeadline ? { spec: { activeDeadlineSeconds: asking?.deadlineS ?? 1 } } : {}),
         }),
       );
-      if (!passed) await remove(pod, graceS);
+      if (!byDeadline) await remove(pod, graceS);
     },
     delete: remove,
     async discard(pod) {
@@ -100,6 +107,18 @@ export function podsOf(client: KubeClient, namespace: string): Pods {
       await remove(pod, null);
     },
   };
+}
+
+/** Null for one whose program is not there to be asked. The wait is counted by our clock, and by the node's clock from its start. */
+function askingOf(
+  { stop, container, takenMs, deadlineS }: OurPod,
+  { signal, waitMs }: NonNullable<StopCommand['ask']>,
+): { readonly annotation: string; readonly deadlineS: number } | null {
+  if (stop !== null || container.is !== 'running' || takenMs === null) return null;
+  const waitS = Math.ceil(waitMs / 1000);
+  const untilS = Math.max(1, Math.ceil((Date.now() - takenMs) / 1000) + waitS);
+  // A deadline can only come nearer.
+  return { annotation: `${signal} ${waitS}`, deadlineS: Math.min(untilS, deadlineS ?? untilS) };
 }
 
 /** It may be gone, or another pod may have its name by now. */

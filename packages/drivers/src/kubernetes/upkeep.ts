@@ -77,7 +77,9 @@ export class Upkeep {
     if (given) return () => this.#pods.stop(pod, given, pod.graceS);
     switch (is) {
       case 'stopping':
-        return forMs > pod.graceS * 1000 + deadlineSlackMs ? () => this.#pods.delete(pod, pod.graceS) : null;
+        return forMs > (pod.graceS + (pod.askedWaitS ?? 0)) * 1000 + deadlineSlackMs
+          ? () => this.#pods.delete(pod, pod.graceS)
+          : null;
       case 'unbound':
         return forMs > unboundMs ? () => this.#pods.discard(pod) : null;
       case 'tombstone':

@@ -4,7 +4,8 @@
 // Its first act is to claim the run's key, by making a directory that exists once: Slurm takes a name any number of times, and a
 // submit that timed out may be carried out much later. Who finds the key claimed, or the run's directory gone, ends without
 // having done anything. Then it is the run's supervisor: a step for each task, each exit written as it comes, and on USR1 the
-// stop that lies in the directory: the job's signal, its grace, then KILL. So a stop is seen through without us.
+// stop that lies in the directory: where it says so the program is asked to save its work first, and waited for; then the job's
+// signal, its grace, and KILL. So a stop is seen through without us.
 
 /** The step's only process, which becomes the task's. The words of its file: a directory, one to make, variables, the command. */
 const step = `dir=$1 rank=$2
@@ -12,8 +13,9 @@ mapfile -d "" -t words < "$dir/task-$rank" || exit 126
 exec >> "$dir/output-$rank" 2>&1 < /dev/null
 cd -- "\${words[0]:-$HOME}" || exit 126
 [ -z "\${words[1]}" ] || mkdir -p -- "\${words[1]}" || exit 126
-: > "$dir/claim/started-$rank"
-exec env -- "\${words[@]:2}"`;
+mkdir -p -- "$dir/status-$rank" || exit 126
+echo $$ > "$dir/claim/started-$rank.new" && mv "$dir/claim/started-$rank.new" "$dir/claim/started-$rank"
+exec env -- "MUSTER_STATUS_FILE=$dir/status-$rank/status.json" "\${words[@]:2}"`;
 
 export function batchScript(dir: string): string {
   return `#!/bin/bash
@@ -34,13 +36,36 @@ run() {
   code=$?
   # It says 0 also when the node of the task failed; of a task that ended well it has nothing to say.
   [ "$code" = 0 ] && grep -q "^srun: error:" "$dir/claim/srun-$1" && code=lost
-  stopped=no; [ -e "$dir/claim/stopping" ] && stopped=yes
+  stopped=no; [ -e "$dir/claim/stopping" -o -e "$dir/claim/asked" ] && stopped=yes
   echo "$code $stopped" > "$dir/claim/exit-$1.new" && mv "$dir/claim/exit-$1.new" "$dir/claim/exit-$1"
+}
+
+# Steps beside those of the tasks signal their first processes. They are numbered after them, so all of those must be there.
+ask() {
+  while read -r rank node cpus memory gres group; do
+    read -r pid < "$dir/claim/started-$rank"
+    beside=(); [ "$group" != - ] && beside=("--het-group=$group")
+    srun "\${beside[@]}" --overlap --nodes=1 --ntasks=1 --export=ALL --quiet --nodelist="$node" --cpus-per-task=1 --mem=0 --gres=none \\
+      bash -c 'kill -s "$1" "$2"' muster "$1" "$pid" < /dev/null >> "$dir/claim/asked" 2>&1 &
+  done < "$dir/steps"
+  wait
+}
+all_started() {
+  while read -r rank rest; do [ -e "$dir/claim/started-$rank" ] || return 1; done < "$dir/steps"
 }
 
 stop() {
   [ -e "$dir/claim/stopping" ] && return
-  read -r signal grace < "$dir/stop" || return
+  read -r signal grace ask wait < "$dir/stop" || return
+  if [ "$ask" != - ] && [ ! -e "$dir/claim/waited" ] && all_started; then
+    [ -e "$dir/claim/asked" ] && return
+    : > "$dir/claim/asked"
+    ask "$ask" &
+    (sleep "$wait"; : > "$dir/claim/waited"; kill -USR1 "$$") &
+    waiter=$!
+    return
+  fi
+  [ -n "$waiter" ] && kill "$waiter"
   : > "$dir/claim/stopping"
   scancel --signal="$signal" "$SLURM_JOB_ID"
   (sleep "$grace"; while :; do scancel --signal=KILL "\${steps[@]}"; sleep 1; done) &
@@ -62,7 +87,7 @@ done < "$dir/steps"
 for task in "\${tasks[@]}"; do
   while kill -0 "$task" 2> /dev/null; do wait "$task"; done
 done
-[ -n "$killer" ] && kill "$killer"
+[ -n "$killer$waiter" ] && kill $killer $waiter 2> /dev/null
 exit 0
 `;
 }

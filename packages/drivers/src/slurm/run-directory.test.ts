@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RunId, StopCommand } from '@muster/model';
@@ -51,7 +60,9 @@ test('a stop before the start claims the key, and one after leaves word of its s
     stop: { class: 'cancelled', reason: 'asked' },
   });
   expect(await directories.stop(run, stop)).toBe(false);
-  expect(readFileSync(join(directories.of(run), 'stop'), 'utf8')).toBe('INT 1.5\n');
+  expect(readFileSync(join(directories.of(run), 'stop'), 'utf8')).toBe('INT 1.5 - 0\n');
+  await directories.stop(run, { ...stop, ask: { signal: 'USR1', waitMs: 2500 } });
+  expect(readFileSync(join(directories.of(run), 'stop'), 'utf8')).toBe('INT 1.5 USR1 2.5\n');
 });
 
 test('a run that is over can be claimed by nobody', async () => {
@@ -85,4 +96,22 @@ test('what has been over for long is removed, and what is not over or not for lo
   expect(await directories.isOver(run)).toBe(false);
   expect(await directories.admit(9)).toBe(false);
   expect(readdirSync(join(shared, 'epoch'))).toEqual(['10']);
+});
+
+test("a task's word of saved work is read as it stands, and never through a link", async () => {
+  await directories.prepare(run, files);
+  const dir = join(directories.of(run), 'status-0');
+  mkdirSync(dir);
+  expect(await directories.readStatus(run, 0, null)).toBeNull();
+  writeFileSync(join(dir, 'status.json'), '{"step": 3}');
+  const first = await directories.readStatus(run, 0, null);
+  expect(first?.text).toBe('{"step": 3}');
+  expect(await directories.readStatus(run, 0, first)).toBe(first);
+  writeFileSync(join(dir, 'new'), '{"step": 4}');
+  renameSync(join(dir, 'new'), join(dir, 'status.json'));
+  expect((await directories.readStatus(run, 0, first))?.text).toBe('{"step": 4}');
+  rmSync(join(dir, 'status.json'));
+  symlinkSync('/etc/passwd', join(dir, 'status.json'));
+  expect(await directories.readStatus(run, 0, first)).toBeNull();
+  expect(Math.abs((await directories.nowMs()) - Date.now())).toBeLessThan(60_000);
 });

@@ -2,11 +2,13 @@
 //   run.json       where its tasks are to be; written before the submit, so that whoever looks knows what was meant
 //   steps, task-R  what the script and its steps read
 //   claim/         made once: by the script that runs, or by a stop that came first
-//   claim/job, claim/started-R, claim/exit-R, claim/stopping, output-R: told by the script
-//   stop           the stop that was asked for
+//   claim/job, claim/started-R, claim/exit-R, claim/asked, claim/stopping, output-R: told by the script
+//   status-R/      for the task's own word of saved work (status-files.ts)
+//   stop           the stop that was asked for: signal and grace, and the signal and the wait of an asking before it
 // A run of which all is known is moved to over/: a script that comes late finds no directory to claim in, and a submit that comes
 // late finds it there. Beside them epoch/N are the epochs that commands came with; the highest counts.
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRunId, type RunId, type StopCommand } from '@muster/model';
 import * as z from 'zod';
@@ -46,6 +48,14 @@ export interface Evidence {
   readonly stop: StopFacts | null;
 }
 
+/** What a task wrote of its saved work, and when, by the file system's clock. */
+export interface StatusText {
+  /** Another one for other content. */
+  readonly stamp: string;
+  readonly text: string;
+  readonly writtenMs: number;
+}
+
 export interface RunDirectories {
   readonly of: (run: RunId) => string;
   /** Runs of which not everything is known. */
@@ -59,6 +69,10 @@ export interface RunDirectories {
   stop(run: RunId, command: StopCommand, code?: string): Promise<boolean>;
   forget(run: RunId): Promise<void>;
   readOutput(run: RunId, rank: number, offset: number, maxBytes: number): Promise<OutputPiece>;
+  /** Null when there is none, or it is no plain file of a fair size; `before` again when nothing changed. */
+  readStatus(run: RunId, rank: number, before: StatusText | null): Promise<StatusText | null>;
+  /** The clock of the file system: it need not be this machine's. */
+  nowMs(): Promise<number>;
   /** False when a command with a higher epoch came before. */
   admit(epoch: number): Promise<boolean>;
   /** Removes runs that have been over for so long, with their output, and epochs that count no more. */
@@ -75,12 +89,22 @@ export function localRunDirectories(shared: string): RunDirectories {
   const of = (run: RunId): string => join(shared, 'runs', run);
   const over = (run: RunId): string => join(shared, 'over', run);
   let made: Promise<unknown> | null = null;
+  let marks = 0;
   const make = (): Promise<unknown> => {
     made ??= Promise.all(
       ['runs', 'over', 'epoch'].map((name) => mkdir(join(shared, name), { recursive: true, mode: 0o700 })),
     );
     return made;
   };
+
+  /** By a file of now. */
+  async function nowMs(): Promise<number> {
+    const mark = join(shared, `now-${process.pid}-${++marks}`);
+    await writeFile(mark, '', { mode: 0o600 });
+    const { mtimeMs } = await stat(mark);
+    await rm(mark);
+    return mtimeMs;
+  }
 
   return {
     of,
@@ -121,13 +145,14 @@ export function localRunDirectories(shared: string): RunDirectories {
       const id = job === null || !/^\d{1,10}\n$/.test(job) ? null : Number(job);
       return { tasks, claim: { job: id }, started: new Set(ranksOf(names, 'started-')), exits, stop };
     },
-    async stop(run, { class: errorClass, reason, signal, graceMs }, code) {
+    async stop(run, { class: errorClass, reason, signal, graceMs, ask }, code) {
       await make();
       if (await exists(over(run))) return true;
       const dir = of(run);
       await madeNew(dir);
       await writeWhole(join(dir, 'stop.json'), JSON.stringify({ class: errorClass, reason, code }));
-      await writeWhole(join(dir, 'stop'), `${signal} ${Math.max(graceMs, 0) / 1000}\n`);
+      const first = ask ? `${ask.signal} ${ask.waitMs / 1000}` : '- 0';
+      await writeWhole(join(dir, 'stop'), `${signal} ${Math.max(graceMs, 0) / 1000} ${first}\n`);
       // The stop lies there before the claim is tried: a script that claimed first reads it or is told of it.
       return madeNew(join(dir, 'claim'));
     },
@@ -148,6 +173,11 @@ export function localRunDirectories(shared: string): RunDirectories {
         await file.close();
       }
     },
+    async readStatus(run, rank, before) {
+      const dir = (await exists(of(run))) ? of(run) : over(run);
+      return statusIn(join(dir, `status-${rank}`, 'status.json'), before);
+    },
+    nowMs: () => make().then(nowMs),
     async admit(epoch) {
       await make();
       const dir = join(shared, 'epoch');
@@ -158,15 +188,11 @@ export function localRunDirectories(shared: string): RunDirectories {
     },
     async tidy(keepMs) {
       await make();
-      // The file system's own clock, by a file of now: it need not be this machine's.
-      const mark = join(shared, `now-${process.pid}`);
-      await writeFile(mark, '', { mode: 0o600 });
-      const nowMs = (await stat(mark)).mtimeMs;
-      await rm(mark);
+      const now = await nowMs();
       for (const name of (await readdir(join(shared, 'over'))).filter(isRunId)) {
         const seen = await stat(over(name)).catch(unlessMissing);
         // Moved there is a change of the directory's entry, not of its content.
-        if (seen && nowMs - Math.max(seen.ctimeMs, seen.mtimeMs) > keepMs)
+        if (seen && now - Math.max(seen.ctimeMs, seen.mtimeMs) > keepMs)
           await rm(over(name), { recursive: true, force: true });
       }
       const epochs = (await readdir(join(shared, 'epoch'))).map(Number);
@@ -174,6 +200,26 @@ export function localRunDirectories(shared: string): RunDirectories {
         await rm(join(shared, 'epoch', String(epoch)), { recursive: true, force: true });
     },
   };
+}
+
+const statusBytesMax = 4096;
+
+async function statusIn(file: string, before: StatusText | null): Promise<StatusText | null> {
+  const found = await lstat(file).catch(unlessMissing);
+  if (!found?.isFile() || found.size > statusBytesMax) return null;
+  const stamp = `${found.ino} ${found.mtimeMs} ${found.size}`;
+  if (before?.stamp === stamp) return before;
+  // Never through a link and without waiting: it is the task's, and may be something else by now.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const opened = await open(file, flags).catch(() => null);
+  if (!opened) return before;
+  try {
+    const buffer = Buffer.alloc(statusBytesMax);
+    const { bytesRead } = await opened.read(buffer, 0, statusBytesMax, 0);
+    return { stamp, text: buffer.toString('utf8', 0, bytesRead), writtenMs: found.mtimeMs };
+  } finally {
+    await opened.close();
+  }
 }
 
 const nothing = { tasks: [], claim: null, started: new Set<number>(), exits: new Map(), stop: null };

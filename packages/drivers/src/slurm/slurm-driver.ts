@@ -21,6 +21,7 @@ import { parseJobs, parseNodes, type SlurmJob, type SlurmNode } from './listing.
 import { exitOfState, jobsOf, reportsOf } from './reports.ts';
 import type { RunDirectories } from './run-directory.ts';
 import { type Sight, sightOf } from './sight.ts';
+import { StatusFiles } from './status-files.ts';
 import { type RunPart, slurmCapabilities, submissionOf } from './submission.ts';
 
 export interface SlurmDeps {
@@ -56,6 +57,7 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
   let known = new Map<string, SlurmNode>();
   let hasAccounting = false;
   const gathering = new Gathering(deps.gatherMs ?? 10_000, send);
+  const statuses = new StatusFiles(directories);
 
   const jobs = async (): Promise<SlurmJob[]> => parseJobs(await commands('squeue', ['--json']));
 
@@ -125,6 +127,7 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
 
   async function stop(command: StopCommand, code?: string): Promise<CommandAnswer> {
     const { run } = command;
+    if (command.ask) statuses.hurry(run);
     const claimed = await directories.stop(run, command, code);
     const live = jobsOf(run, await jobs()).filter(({ phase }) => phase !== 'over');
     for (const { id, phase } of live) {
@@ -194,9 +197,10 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
       const sight = await sightOf(commands, directories, jobs, nodes, accounting, deps.waitMaxS ?? 60);
       hasAccounting = sight.hasAccounting;
       for (const [run, reason] of sight.overdue) await giveUp(run, reason);
-      return sight;
+      return { ...sight, reports: await statuses.added(sight.reports) };
     },
-    forget: (run) => {
+    forget(run) {
+      statuses.forget(run);
       accounting.forget(run);
       return directories.forget(run);
     },

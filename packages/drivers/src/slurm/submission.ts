@@ -29,6 +29,7 @@ export const slurmCapabilities = [
   'signals',
   'unlike-groups',
   'uneven-nodes',
+  'ask-checkpoint',
 ] as const satisfies readonly Capability[];
 
 /** What a component of a Slurm job holds of each of its nodes. Which task gets what of it is said by the steps. */

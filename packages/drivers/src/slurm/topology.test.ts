@@ -87,7 +87,7 @@ test('a node of Slurm is a node like any other, its words as labels', () => {
       'switch-0': 'leaf2',
       'switch-1': 'spine',
     },
-    capabilities: ['signals', 'unlike-groups', 'uneven-nodes'],
+    capabilities: ['signals', 'unlike-groups', 'uneven-nodes', 'ask-checkpoint'],
     address: '10.0.0.3',
     ports,
   });

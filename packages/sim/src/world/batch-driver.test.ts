@@ -102,4 +102,4 @@ async function subject(kind: 'slurm' | 'kubernetes'): Promise<Subject> {
 }
 
 for (const kind of ['slurm', 'kubernetes'] as const)
-  driverConformance(`simulated ${kind}`, () => subject(kind), { leased: false });
+  driverConformance(`simulated ${kind}`, () => subject(kind), { leased: false, asks: false });

@@ -75,6 +75,7 @@ function startCommand({ run, job, env, tasksOn }: RunStart, node: NodeId, token:
     project: spec.project,
     user: job.user,
     stop: spec.stop,
+    askSignal: spec.checkpoint?.signal ?? null,
     timeLimitMs: spec.timeLimitMs,
     stopAfterMs: run.stopAfterMs,
     outputLimitMib: spec.outputLimitMib,
