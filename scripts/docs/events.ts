@@ -8,6 +8,9 @@ const meanings: Readonly<Record<EventKind, string>> = {
   'job.released': 'it may start again',
   'job.stopping': 'a cancel was accepted while a run lives; its end follows',
   'job.requeued': 'its run ended and another attempt will start, not before the time given',
+  'job.moving':
+    'somebody wants it elsewhere: its run is stopped, and the next one is to be where the place says',
+  'job.unmoved': 'where it is to be is taken back',
   'job.claimed': 'runs of others are stopped for this job, and their room is kept for it',
   'job.unclaimed': 'it gives that room up, and why',
   'job.dropped': 'members of an array that never started will not, because somebody cancelled them',

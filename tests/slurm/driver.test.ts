@@ -79,7 +79,7 @@ onSlurm('the Slurm driver', (slurm) => {
     // Its child has no handler: a signal to all processes would end it.
     const save =
       'echo "{\\"step\\": 7}" > "$MUSTER_STATUS_FILE.new" && mv "$MUSTER_STATUS_FILE.new" "$MUSTER_STATUS_FILE"';
-    const script = `sleep 600 & kid=$!; trap 'kill -0 $kid && echo asked; ${save}' USR1; trap 'echo stopped; exit 0' TERM; echo ready; while :; do sleep 0.1; done`;
+    const script = `exec 2> /dev/null; sleep 600 & kid=$!; trap 'kill -0 $kid && echo asked; ${save}' USR1; trap 'echo stopped; exit 0' TERM; echo ready; while :; do sleep 0.1; done`;
     const gang = { n2: [shellTask(0, script), shellTask(1, script)], n3: [shellTask(2, script)] };
     await submit(subject, run, gang);
     await eventually('all are ready', 60_000, async () => {

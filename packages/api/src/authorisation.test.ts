@@ -54,6 +54,23 @@ const table: Readonly<Record<string, Row>> = {
   'POST /v1/jobs/:id/cancel': { url: ({ job }) => `/v1/jobs/${job}/cancel`, expect: changing },
   'POST /v1/jobs/:id/hold': { url: ({ job }) => `/v1/jobs/${job}/hold`, expect: changing },
   'POST /v1/jobs/:id/release': { url: ({ job }) => `/v1/jobs/${job}/release`, expect: changing },
+  // The job waits: there is no run to move, and no move to take back.
+  'POST /v1/jobs/:id/move': {
+    url: ({ job }) => `/v1/jobs/${job}/move`,
+    body: () => ({}),
+    expect: [401, 404, 403, 409, 409, 409],
+  },
+  'DELETE /v1/jobs/:id/move': { url: ({ job }) => `/v1/jobs/${job}/move`, expect: changing },
+  'POST /v1/clusters/:name/move': {
+    url: plain('/v1/clusters/default/move'),
+    body: () => ({ reason: 'test' }),
+    expect: operating,
+  },
+  'POST /v1/nodes/:id/move': {
+    url: ({ node }) => `/v1/nodes/${node}/move`,
+    body: () => ({ reason: 'test' }),
+    expect: operating,
+  },
   // Only a run's own token authenticates, and none of these callers is a run.
   'POST /v1/runs/self/checkpoint': {
     url: plain('/v1/runs/self/checkpoint'),
@@ -115,6 +132,11 @@ const table: Readonly<Record<string, Row>> = {
   },
   'POST /v1/clusters/:name/test': { url: ({ cluster }) => `/v1/clusters/${cluster}/test`, expect: operating },
   'DELETE /v1/clusters/:name': { url: ({ cluster }) => `/v1/clusters/${cluster}`, expect: operating },
+  // Its node has never spoken, so nothing is heard of it.
+  'POST /v1/clusters/:name/declare-lost': {
+    url: plain('/v1/clusters/default/declare-lost?dryRun=true'),
+    expect: operating,
+  },
   'POST /v1/clusters/:name/thaw': {
     url: plain('/v1/clusters/default/thaw'),
     expect: [401, 403, 403, 403, 403, 409],

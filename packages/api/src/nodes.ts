@@ -40,7 +40,8 @@ const listNodes = route({
   },
 });
 
-async function nodeOf(api: Api, call: Call): Promise<NodeRow> {
+/** The node of the path. */
+export async function nodeOf(api: Api, call: Call): Promise<NodeRow> {
   const id = param(call, 'id');
   const row = /^[a-z0-9_-]{1,63}$/.test(id) ? await api.store.node(id) : null;
   if (!row) throw notFound('node', id);

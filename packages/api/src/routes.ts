@@ -9,7 +9,9 @@ import { listEvents } from './events.ts';
 import { healthRoutes } from './health.ts';
 import { jobRoutes } from './jobs.ts';
 import { jobLogs } from './logs.ts';
+import { declareClusterLost } from './lost-cluster.ts';
 import { metaRoutes, openapiRoute } from './meta.ts';
+import { moveRoutes } from './moves.ts';
 import { nodeRoutes } from './nodes.ts';
 import { openapiOf } from './openapi.ts';
 import { policyRoutes } from './policy.ts';
@@ -24,6 +26,7 @@ import { whyJob } from './why.ts';
 
 export const routes: readonly Route[] = [
   ...jobRoutes,
+  ...moveRoutes,
   submitBatch,
   whyJob,
   jobLogs,
@@ -34,6 +37,7 @@ export const routes: readonly Route[] = [
   replay,
   ...nodeRoutes,
   ...clusterRoutes,
+  declareClusterLost,
   ...enrolmentRoutes,
   ...agentRoutes,
   ...projectRoutes,

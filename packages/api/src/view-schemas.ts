@@ -4,11 +4,14 @@ import {
   type ArrayView,
   type AuditView,
   type BatchItemView,
+  type ClusterLostView,
   type EventView,
   type JobDetail,
   type JobView,
   jobSpecSchema,
   type LedgerView,
+  type MoveAnswerView,
+  type MovedView,
   type NodeView,
   type Page,
   type PolicyView,
@@ -106,11 +109,35 @@ const jobShape: Record<keyof JobView, z.ZodType> = {
   verdict: verdictSchema.nullable(),
   reason: text.nullable(),
   run: text.nullable(),
+  move: z
+    .object({ place: text, by: text, reason: text.nullable() })
+    .nullable()
+    .meta({ description: 'where it is to go, as somebody asked, until it has started there' }),
   array: arraySchema.nullable(),
   index: whole.nullable().meta({ description: 'of a member of an array: which' }),
   version: whole,
 };
 export const jobViewSchema = view<JobView>('Job', jobShape);
+
+export const moveAnswerSchema = view<MoveAnswerView>('MoveAnswer', {
+  job: jobViewSchema,
+  waits: text
+    .nullable()
+    .meta({ description: 'why it will wait for its place, as things are now; null when it can start there' }),
+});
+
+export const movedSchema = view<MovedView>('Moved', {
+  job: text,
+  moves: z.boolean(),
+  detail: text.nullable().meta({ description: 'why it stays, or why it will wait' }),
+});
+
+export const clusterLostSchema = view<ClusterLostView>('ClusterLost', {
+  cluster: text,
+  nodes: whole.meta({ description: 'nodes that count as gone by it' }),
+  jobs: z.array(text).meta({ description: 'jobs whose runs there count as ended' }),
+  done: z.boolean().meta({ description: 'false: it was only asked what it would do' }),
+});
 
 const taskSchema = view<TaskView>('Task', {
   rank: whole,

@@ -13,9 +13,12 @@ import {
   type JobSpecView,
   type JobView,
   type LogEvent,
+  type MoveView,
+  movingText,
   type NodeView,
   type ProjectView,
   parseMemberId,
+  placeText,
   type RunView,
   type TaskView,
   type TokenView,
@@ -53,6 +56,7 @@ export function jobView(row: JobRow, plannedMs: number | null = null): JobView {
     verdict: row.verdict && verdictView(row.verdict),
     reason: reasonOf(row),
     run: 'run' in state ? state.run : null,
+    move: moveView(state),
     array: isArray(state) && spec.array ? arrayView(state, spec.array) : null,
     index: parseMemberId(row.id)?.index ?? null,
     version: row.version,
@@ -70,7 +74,18 @@ function arrayView(state: ArrayState, { count, parallel }: ArraySize): ArrayView
   return { count, parallel, waiting, running, succeeded, failed, cancelled, notStarted };
 }
 
-function reasonOf({ state, verdict, unheardSinceMs }: JobRow): string | null {
+function moveView(state: JobRow['state']): MoveView | null {
+  const move = 'move' in state ? state.move : undefined;
+  if (!move || move.over) return null;
+  return { place: placeText(move.place), by: move.by, reason: move.reason };
+}
+
+function reasonOf(row: JobRow): string | null {
+  const parts = [isArray(row.state) ? '' : movingText(row.state), plainReason(row) ?? ''];
+  return parts.filter((text) => text !== '').join('; ') || null;
+}
+
+function plainReason({ state, verdict, unheardSinceMs }: JobRow): string | null {
   if (state.state === 'held') return `held by ${state.by}`;
   if (unheardSinceMs !== null) return unheardText(unheardSinceMs);
   return verdict ? verdictText(verdict) : null;

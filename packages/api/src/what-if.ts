@@ -24,6 +24,7 @@ import type { Api } from './deps.ts';
 import { whatIfSchema } from './engine-view-schemas.ts';
 import { verdictView } from './engine-views.ts';
 import { checkedSpec } from './jobs.ts';
+import { nodesOfCluster } from './nodes-of-cluster.ts';
 import { checkNames, checkQuota } from './policy-names.ts';
 import { fieldRefusal, notFound, refuse } from './problem.ts';
 import { route } from './route.ts';
@@ -160,18 +161,6 @@ async function nodeIds(api: Api, words: readonly string[]): Promise<NodeId[]> {
     if (!row || row.state.state === 'removed') throw notFound('node', word);
     ids.push(row.id);
   }
-  return ids;
-}
-
-async function nodesOfCluster(api: Api, cluster: string): Promise<NodeId[]> {
-  const ids: NodeId[] = [];
-  for (let after: string | null = null; ; ) {
-    const rows = await api.store.nodes({ cluster, after, limit: nodesMax });
-    ids.push(...rows.filter((row) => row.state.state !== 'removed').map((row) => row.id));
-    after = rows.at(-1)?.name ?? null;
-    if (rows.length < nodesMax) break;
-  }
-  if (ids.length === 0) throw notFound('cluster', cluster);
   return ids;
 }
 

@@ -5,6 +5,8 @@ import {
   isArray,
   type JobId,
   type JobResult,
+  type JobState,
+  movingText,
   type PreemptionView,
   type Verdict,
   type VictimView,
@@ -115,6 +117,11 @@ async function victims(api: Api, caller: Caller, job: JobId): Promise<VictimView
 export function whyText(row: JobRow, verdict: Verdict | null, run: RunRow | null): string {
   const { state } = row;
   if (isArray(state)) return arrayText(row, state, verdict);
+  const moving = movingText(state);
+  return `${moving}${moving === '' ? '' : '; '}${stateText(state, verdict, run)}`;
+}
+
+function stateText(state: JobState, verdict: Verdict | null, run: RunRow | null): string {
   switch (state.state) {
     case 'queued':
       return verdict ? waitingText(verdict) : 'queued; the scheduler has not looked at it yet';

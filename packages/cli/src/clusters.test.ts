@@ -87,7 +87,7 @@ test('shows what proof is missing of a cluster that does not answer', async () =
   bench.server.on('GET /v1/clusters/alpha', { json: alpha });
   const { stdout } = await bench.user.run(['clusters', 'show', 'alpha']);
   expect(stdout).toContain('2 runs may still run there');
-  expect(stdout).toContain('the cluster must answer, or you say of each node that it is gone');
+  expect(stdout).toContain('the cluster must answer, or you say that it is gone: muster clusters lost NAME');
   expect(stdout).toMatch(/Directory +\/shared/);
   expect(stdout).not.toContain('Projects');
 });
@@ -183,4 +183,41 @@ test('drains, undrains and removes', async () => {
   expect(sent(0).body).toEqual({ reason: 'power' });
   expect(await say('undrain', 'alpha')).toBe('alpha takes new work again\n');
   expect(await say('remove', 'alpha')).toBe('alpha is removed, and its nodes with it\n');
+});
+
+test('a drain with --move tells of each run what becomes of it, and fails when one stays', async () => {
+  bench.logIn();
+  bench.server.on('POST /v1/clusters/alpha/drain', { json: alpha });
+  const items = [
+    { job: 'job_1', moves: true, detail: null },
+    { job: 'job_2', moves: true, detail: 'waits: no room' },
+    { job: 'job_3', moves: false, detail: 'it could never start there' },
+  ];
+  bench.server.on('POST /v1/clusters/alpha/move', { json: { items } });
+  const command = ['clusters', 'drain', 'alpha', '--reason', 'power', '--move', '--to', 'west'];
+  const { stdout, code } = await bench.user.run(command);
+  expect(stdout).toContain(
+    'job_1 is being moved\njob_2 is being moved: waits: no room\njob_3 stays: it could never',
+  );
+  expect(code).toBe(1);
+  expect(sent(1)).toMatchObject({ path: '/v1/clusters/alpha/move', body: { reason: 'power', to: 'west' } });
+  const odd = await bench.user.run(['clusters', 'drain', 'alpha', '--reason', 'x', '--to', 'west']);
+  expect(odd).toMatchObject({ code: 2, stderr: expect.stringContaining('goes with --move') });
+});
+
+test('the word that a cluster is gone is only taken when one is sure', async () => {
+  bench.logIn();
+  const view = { cluster: 'alpha', nodes: 4, jobs: ['job_1', 'job_2'], done: false };
+  bench.server.on('POST /v1/clusters/alpha/declare-lost', { json: view });
+  const asked = await bench.user.run(['clusters', 'lost', 'alpha']);
+  expect(bench.server.requests[0]!.url).toContain('dryRun=true');
+  expect(asked.stdout).toContain(
+    '4 nodes of alpha would count as gone, and the runs of 2 jobs there as ended',
+  );
+  expect(asked.stdout).toContain('muster clusters lost alpha --yes');
+  expect(asked.code).toBe(1);
+  bench.server.on('POST /v1/clusters/alpha/declare-lost', { json: { ...view, done: true } });
+  const done = await bench.user.run(['clusters', 'lost', 'alpha', '--yes']);
+  expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('2 jobs may start elsewhere') });
+  expect(bench.server.requests[1]!.url).not.toContain('dryRun');
 });

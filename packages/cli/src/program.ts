@@ -12,6 +12,7 @@ import { holdCommand, releaseCommand } from './commands/hold.ts';
 import { loginCommand } from './commands/login.ts';
 import { logsCommand } from './commands/logs.ts';
 import { membersCommand } from './commands/members.ts';
+import { moveCommand } from './commands/move.ts';
 import { nodesCommand } from './commands/nodes.ts';
 import { policyCommand } from './commands/policy.ts';
 import { profilesCommand } from './commands/profiles.ts';
@@ -53,6 +54,7 @@ const groups: readonly ExtraCommands[] = [
       logsCommand,
       waitCommand,
       cancelCommand,
+      moveCommand,
       holdCommand,
       releaseCommand,
     ],

@@ -1,5 +1,12 @@
 // Clusters: connected, looked at, drained and removed by an operator.
-import type { ClusterConfigInput, ClusterTestView, ClusterView, Page } from '@muster/model';
+import type {
+  ClusterConfigInput,
+  ClusterLostView,
+  ClusterTestView,
+  ClusterView,
+  MovedView,
+  Page,
+} from '@muster/model';
 import { pages } from './pages.ts';
 import type { Transport } from './transport.ts';
 
@@ -20,6 +27,20 @@ export function clustersApi(transport: Transport) {
       transport.json({ method: 'POST', path: at(name, '/drain'), body: { reason }, repeatable: true }),
     undrain: (name: string): Promise<ClusterView> =>
       transport.json({ method: 'POST', path: at(name, '/undrain'), repeatable: true }),
+    /** Everything that runs there goes elsewhere; what cannot says why. */
+    move: (
+      name: string,
+      order: { readonly reason: string; readonly to?: string | undefined },
+    ): Promise<{ readonly items: readonly MovedView[] }> =>
+      transport.json({ method: 'POST', path: at(name, '/move'), body: order, repeatable: true }),
+    /** Your word that all of it is gone: proof of end for everything there. With `dryRun` it only says what that would do. */
+    declareLost: (name: string, { dryRun }: { readonly dryRun?: boolean } = {}): Promise<ClusterLostView> =>
+      transport.json({
+        method: 'POST',
+        path: at(name, '/declare-lost'),
+        query: { dryRun: dryRun || undefined },
+        repeatable: true,
+      }),
     remove: (name: string): Promise<ClusterView> => transport.json({ method: 'DELETE', path: at(name) }),
     /** Looks at it now, from the server that is asked. */
     test: (name: string): Promise<ClusterTestView> =>

@@ -1,5 +1,5 @@
 // Nodes, clusters and enrolment: what an operator does.
-import type { NodeView, Page } from '@muster/model';
+import type { MovedView, NodeView, Page } from '@muster/model';
 import { pages } from './pages.ts';
 import type { Transport } from './transport.ts';
 
@@ -37,6 +37,9 @@ export function nodesApi(transport: Transport) {
     get: (idOrName: string): Promise<NodeView> => transport.json({ path: at(idOrName) }),
     drain: (idOrName: string, reason: string) => post(at(idOrName, '/drain'), { reason }),
     undrain: (idOrName: string) => post(at(idOrName, '/undrain')),
+    /** Everything that runs there goes elsewhere; what cannot says why. */
+    move: (idOrName: string, reason: string): Promise<{ readonly items: readonly MovedView[] }> =>
+      transport.json({ method: 'POST', path: at(idOrName, '/move'), body: { reason }, repeatable: true }),
     /** From 0 to 1: how far work on it is trusted to come to its end. */
     trust: (idOrName: string, trust: number) => post(at(idOrName, '/trust'), { trust }),
     /** The operator's word that the machine is gone: proof of end for everything on it. */

@@ -9,6 +9,7 @@ import type {
   JobSpecInput,
   JobSpecView,
   JobView,
+  MoveAnswerView,
   Page,
   SubmittedView,
   VerdictView,
@@ -57,6 +58,12 @@ export interface MemberFilter {
   readonly outcome?: JobResult['outcome'] | undefined;
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
+}
+
+export interface MoveOptions extends Call {
+  /** A cluster. */
+  readonly to?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
 export function newKey(): string {
@@ -120,6 +127,12 @@ export function jobsApi(transport: Transport) {
     cancel: (id: string, call?: Call) => change(id, 'cancel', call),
     hold: (id: string, call?: Call) => change(id, 'hold', call),
     release: (id: string, call?: Call) => change(id, 'release', call),
+    /** Its run is stopped with its grace, and the job goes on elsewhere: in the cluster that is named, or in any other. */
+    move: (id: string, { signal, ...order }: MoveOptions = {}): Promise<MoveAnswerView> =>
+      transport.json({ method: 'POST', path: at(id, '/move'), body: order, repeatable: true, signal }),
+    /** Takes back where it is to go. */
+    unmove: (id: string, call: Call = {}): Promise<JobView> =>
+      transport.json({ method: 'DELETE', path: at(id, '/move'), repeatable: true, ...call }),
   };
 }
 

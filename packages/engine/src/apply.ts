@@ -5,6 +5,7 @@ import {
   type EntryFacts,
   type EventBody,
   invariant,
+  type JobDemand,
   type LogEvent,
   type NodeFacts,
   type NodeId,
@@ -126,6 +127,7 @@ function applyJob(state: State, body: JobBody, sequence: number): void {
       jobs.sinceMs[job] = body.sinceMs;
       jobs.notBeforeMs[job] = body.notBeforeMs;
       jobs.setPast(job, body);
+      if (body.demand) askAnew(state, job, body.demand);
       comeBack(state, job);
       enqueue(state, job);
       break;
@@ -139,6 +141,12 @@ function applyJob(state: State, body: JobBody, sequence: number): void {
       comeBack(state, job);
       enqueue(state, job);
       break;
+    case 'job.unmoved':
+      if (!body.demand) break;
+      queue.unqueue(job);
+      askAnew(state, job, body.demand);
+      if (jobs.state[job] === queued) enqueue(state, job);
+      break;
     case 'job.ended':
       endMember(state, job);
       leaveQueue(state, job);
@@ -150,6 +158,13 @@ function applyJob(state: State, body: JobBody, sequence: number): void {
 function leaveQueue({ jobs, queue, wanting }: State, job: number): void {
   const entry = jobs.entry[job]!;
   queue.leave(job);
+  if (queue.entries[entry] === undefined) wanting.delete(entry);
+}
+
+/** In no line; the same holds for its entry, when it was the last one there. */
+function askAnew({ jobs, queue, wanting }: State, job: number, demand: JobDemand): void {
+  const entry = jobs.entry[job]!;
+  queue.ask(job, demand);
   if (queue.entries[entry] === undefined) wanting.delete(entry);
 }
 

@@ -101,6 +101,13 @@ export class Queue {
     this.jobs.entry[job] = entry.id;
   }
 
+  /** The job asks for something else from now on; it waits in no line meanwhile. */
+  ask(job: number, demand: JobDemand): void {
+    const before = this.entryOf(job);
+    this.enter(job, before.facts, demand);
+    this.#release(before, this.jobs.weight(job));
+  }
+
   /** A member of the array stands by itself from now on. */
   split(array: number, member: number): void {
     this.entryOf(array).uses++;

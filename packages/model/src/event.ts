@@ -5,7 +5,7 @@
 import type { ArraySize, ArrayState } from './array-state.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { ClusterConfig } from './cluster.ts';
-import type { JobDemand, RunEstimate } from './demand.ts';
+import type { Constraint, JobDemand, RunEstimate } from './demand.ts';
 import type { JobId, NodeId, RunId } from './ids.ts';
 import type { IndexRanges } from './index-ranges.ts';
 import type { Inventory } from './inventory.ts';
@@ -102,7 +102,27 @@ export type EventBody =
       readonly job: JobId;
       readonly version: number;
       readonly because: RunResult;
+      /** What it asks of the fleet from now on, where a move changes that. */
+      readonly demand?: JobDemand;
     } & QueuedFacts)
+  /** Somebody wants it elsewhere: its run is stopped, and the next one is to be where the place says. */
+  | {
+      readonly kind: 'job.moving';
+      readonly job: JobId;
+      readonly version: number;
+      readonly run: RunId;
+      readonly place: Constraint;
+      readonly by: string;
+      readonly reason: string | null;
+    }
+  /** The place is taken back. What it asks of the fleet from now on, where that changes at once. */
+  | {
+      readonly kind: 'job.unmoved';
+      readonly job: JobId;
+      readonly version: number;
+      readonly by: string;
+      readonly demand?: JobDemand;
+    }
   /** Victims are being stopped, and their room is kept for this job. */
   | {
       readonly kind: 'job.claimed';

@@ -20,6 +20,7 @@ export * from './job-spec.ts';
 export * from './job-state.ts';
 export * from './kubernetes-config.ts';
 export * from './ledger.ts';
+export * from './move.ts';
 export * from './names.ts';
 export * from './node-state.ts';
 export * from './outcome.ts';

@@ -2,6 +2,7 @@
 // state and its event; nothing else changes a job.
 import { assertNever } from './assert.ts';
 import type { JobId, NodeId, RunId } from './ids.ts';
+import type { Move } from './move.ts';
 import {
   type AfterRun,
   cancelledResult,
@@ -49,11 +50,14 @@ interface Waiting extends JobPast {
   readonly sinceMs: number;
   /** Not started before this time (retry backoff); 0 when nothing delays it. */
   readonly notBeforeMs: number;
+  /** Where it is to be, as somebody asked; left out when it may be anywhere. */
+  readonly move?: Move;
 }
 
 interface Placed extends JobPast {
   readonly attempt: number;
   readonly run: RunId;
+  readonly move?: Move;
 }
 
 export type JobState =
@@ -75,6 +79,8 @@ export type JobStateEvent =
   | { readonly kind: 'release'; readonly nowMs: number }
   | { readonly kind: 'cancel'; readonly by: string; readonly nowMs: number }
   | { readonly kind: 'plan'; readonly run: RunId }
+  | { readonly kind: 'move'; readonly move: Move }
+  | { readonly kind: 'unmove' }
   | { readonly kind: 'claim'; readonly claim: Claim }
   | { readonly kind: 'unclaim' }
   | { readonly kind: 'run-start'; readonly run: RunId; readonly nowMs: number }
@@ -100,10 +106,17 @@ export const jobTransitions: Transitions<JobState['state'], JobStateEvent['kind'
     plan: ['starting'],
     claim: ['queued'],
     unclaim: ['queued'],
+    unmove: ['queued'],
   },
-  held: { hold: ['held'], release: ['queued'], cancel: ['ended'] },
-  starting: { 'run-start': ['running'], cancel: ['stopping'], 'run-end': ['queued', 'ended'] },
-  running: { cancel: ['stopping'], 'run-end': ['queued', 'ended'] },
+  held: { hold: ['held'], release: ['queued'], cancel: ['ended'], unmove: ['held'] },
+  starting: {
+    'run-start': ['running'],
+    cancel: ['stopping'],
+    move: ['starting'],
+    unmove: ['starting'],
+    'run-end': ['queued', 'ended'],
+  },
+  running: { cancel: ['stopping'], move: ['running'], unmove: ['running'], 'run-end': ['queued', 'ended'] },
   stopping: { cancel: ['stopping'], 'run-end': ['ended'] },
   ended: {},
 };
@@ -136,7 +149,14 @@ export function stepJob(job: JobState, event: JobStateEvent): Stepped<JobState, 
       return job.state === 'stopping' ? to(job) : to({ ...placed(job), state: 'stopping', by: event.by });
     case 'plan':
       if (job.state !== 'queued') return { ok: false, reason: 'not-now' };
-      return to({ state: 'starting', attempt: job.attempt, run: event.run, ...pastOf(job) });
+      return to({ state: 'starting', attempt: job.attempt, run: event.run, ...pastOf(job), ...moveOf(job) });
+    case 'move':
+      if (job.state !== 'starting' && job.state !== 'running') return { ok: false, reason: 'not-now' };
+      return event.move.run === job.run
+        ? to({ ...job, move: event.move })
+        : { ok: false, reason: 'stale-run' };
+    case 'unmove':
+      return unmoved(job);
     case 'claim':
       return job.state === 'queued' && job.claim === null
         ? to({ ...job, claim: event.claim })
@@ -146,7 +166,7 @@ export function stepJob(job: JobState, event: JobStateEvent): Stepped<JobState, 
       return job.claim === null ? to(job) : to({ ...job, claim: null });
     case 'run-start':
       return job.state === 'starting'
-        ? to({ ...job, state: 'running', startedMs: event.nowMs })
+        ? to({ ...job, state: 'running', startedMs: event.nowMs, ...arrived(job) })
         : { ok: false, reason: 'not-now' };
     case 'run-end':
       return runEnded(job, event);
@@ -184,7 +204,30 @@ function runEnded(
     preempted: preemptedAgain(past.preempted, event),
     savedMs: past.savedMs + event.savedMs,
     claim: null,
+    ...('move' in job && job.move && !job.move.over && { move: job.move }),
   });
+}
+
+/** Of a run that is being stopped for it, only the word where to go is taken back. */
+function unmoved(job: Exclude<JobState, { state: 'ended' }>): Stepped<JobState, JobRefusal> {
+  const move = 'move' in job ? job.move : undefined;
+  if (!move || move.over) return to(job);
+  if (job.state === 'queued' || job.state === 'held') {
+    const { move: _, ...rest } = job;
+    return to(rest);
+  }
+  if ((job.state !== 'starting' && job.state !== 'running') || move.run !== job.run)
+    return { ok: false, reason: 'not-now' };
+  return to({ ...job, move: { ...move, over: true } });
+}
+
+/** The run that starts is the one that the move was for, unless it is the one that is to leave. */
+function arrived({ move, run }: Placed): { readonly move?: Move } {
+  return move && move.run !== run ? { move: { ...move, over: true } } : {};
+}
+
+function moveOf({ move }: { readonly move?: Move }): { readonly move?: Move } {
+  return move ? { move } : {};
 }
 
 /** Only a run that preemption ended counts: one that failed or was lost while it was being stopped has other reasons. */

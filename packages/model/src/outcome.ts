@@ -6,7 +6,7 @@ import type { JobSpec } from './job-spec.ts';
 
 /**
  * user: the command failed. out-of-memory: killed for memory. infrastructure: node, agent, network or Muster.
- * preemption: its capacity was given to another job. timeout: its own time limit. cancelled: somebody asked.
+ * preemption: its capacity was given to another job, or it was moved. timeout: its own time limit. cancelled: somebody asked.
  */
 export type ErrorClass = 'user' | 'out-of-memory' | 'infrastructure' | 'preemption' | 'timeout' | 'cancelled';
 
@@ -68,6 +68,14 @@ export function preemptedResult(message: string): Exclude<RunResult, { outcome: 
     rank: null,
     node: null,
   };
+}
+
+/** The reason's code of a run that was stopped because somebody wanted it elsewhere. */
+export const movedCode = 'moved';
+
+/** It goes on elsewhere because somebody asked for that; nothing is charged. */
+export function movedResult(message: string): Exclude<RunResult, { outcome: 'succeeded' }> {
+  return { ...preemptedResult(message), reason: { code: movedCode, message } };
 }
 
 /** What `muster run` exits with: the code of the task that decided, 128 + n for a signal, 1 when there is neither. */

@@ -47,11 +47,46 @@ export interface JobView {
   readonly verdict: VerdictView | null;
   readonly reason: string | null;
   readonly run: RunId | null;
+  /** Where it is to go, as somebody asked, until it has started there. */
+  readonly move: MoveView | null;
   /** Of an array: how many members, and where they are. */
   readonly array: ArrayView | null;
   /** Of a member of an array: which. */
   readonly index: number | null;
   readonly version: number;
+}
+
+export interface MoveView {
+  /** In words: "to cluster west", "away from node n1". */
+  readonly place: string;
+  readonly by: string;
+  readonly reason: string | null;
+}
+
+/** What came of ordering a move. */
+export interface MoveAnswerView {
+  readonly job: JobView;
+  /** Why it will wait for its place, as things are now; null when it starts there once it has been stopped. */
+  readonly waits: string | null;
+}
+
+/** Of everything that was to leave a cluster or a node: one job. */
+export interface MovedView {
+  readonly job: JobId;
+  readonly moves: boolean;
+  /** Why it stays, or why it will wait. */
+  readonly detail: string | null;
+}
+
+/** What an operator's word that a whole cluster is gone does, or would do. */
+export interface ClusterLostView {
+  readonly cluster: string;
+  /** Nodes that count as gone by it. */
+  readonly nodes: number;
+  /** Jobs whose runs there count as ended, and which start elsewhere where they may. */
+  readonly jobs: readonly JobId[];
+  /** False: it was only asked what it would do. */
+  readonly done: boolean;
 }
 
 /** The members of an array by where they are; together they are all. */

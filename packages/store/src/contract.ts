@@ -25,6 +25,7 @@ import type {
   JobSpec,
   JobState,
   LogEvent,
+  MoveOrder,
   NodeId,
   NodeState,
   Observation,
@@ -94,6 +95,14 @@ export interface Store {
     by: string,
     versions?: readonly number[],
   ): Promise<Outcome<JobState | ArrayState, ChangeRefusal | JobRefusal>>;
+
+  /**
+   * Its present run is asked for a checkpoint and stopped, and the next one is to be where the order says. stale-run: it has
+   * another run by now.
+   */
+  move(job: JobId, order: MoveOrder, by: string): Promise<Outcome<JobState, ChangeRefusal | JobRefusal>>;
+  /** Takes back where the next run is to be; without a move it changes nothing. */
+  unmove(job: JobId, by: string): Promise<Outcome<JobState, ChangeRefusal | JobRefusal>>;
 
   // Decisions (leader) -----------------------------------------------------------------------------------------
   /**
@@ -233,6 +242,8 @@ export interface Store {
   members(query: MemberQuery): Promise<readonly JobRow[]>;
   /** Jobs that came to an end by themselves, in the order of their ends: those after a place, or the newest. Arrays are not among them. */
   endedJobs(after: EndedPlace | null, limit: number): Promise<readonly EndedJob[]>;
+  /** Those with a run on one of these nodes that is not over. */
+  jobsOn(nodes: readonly NodeId[]): Promise<readonly JobRow[]>;
   jobByKey(project: string, principal: string, key: string): Promise<JobId | null>;
   runs(job: JobId): Promise<readonly RunRow[]>;
   node(idOrName: string): Promise<NodeRow | null>;

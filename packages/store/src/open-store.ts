@@ -8,7 +8,7 @@ import { Hints } from './hints.ts';
 import { migrate } from './migrate.ts';
 import { known, lanes, looked, outcomeOf, outcomesOf, resultOf, sessionOutcome } from './outcomes.ts';
 import { type AuditCheck, audit, auditSince, verifyAudit } from './pg/audit.ts';
-import { cancelRange, changeJob } from './pg/cancel.ts';
+import { cancelRange, changeJob, moveOne } from './pg/cancel.ts';
 import { checkpoint } from './pg/checkpoint.ts';
 import { commitOutboxDone } from './pg/close-outbox.ts';
 import * as clusters from './pg/clusters.ts';
@@ -123,6 +123,8 @@ function storeOn(database: Database, hints: Hints): PgStore {
     checkpoint: (token, saved) => known(checkpoint(database, token, saved)),
     hold: (job, by, versions) => known(changeJob(database, 'hold', job, by, versions)),
     release: (job, by, versions) => known(changeJob(database, 'release', job, by, versions)),
+    move: (job, order, by) => known(moveOne(database, job, order, by)) as ReturnType<Store['move']>,
+    unmove: (job, by) => known(moveOne(database, job, null, by)) as ReturnType<Store['unmove']>,
     commitPlan: (epoch, plan, trace) => known(commitPlan(database, epoch, plan, trace ?? null)),
     saveSnapshot: (epoch, sequence, pieces, bytesMax) =>
       known(saveSnapshot(database, epoch, sequence, pieces, bytesMax)),
@@ -186,6 +188,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     jobs: (query) => jobReads.jobs(database, query),
     members: (query) => jobReads.members(database, query),
     endedJobs: (after, limit) => endedJobs(database, after, limit),
+    jobsOn: (nodes) => jobReads.jobsOn(database, nodes),
     jobByKey: (project, principal, key) => jobReads.jobByKey(database, project, principal, key),
     runs: (job) => jobReads.runs(database, job),
     node: (idOrName) => nodeReads.node(database, idOrName),

@@ -1,6 +1,6 @@
 // muster clusters: which there are, whether they answer, and what an operator does to them.
 import { type MusterClient, sleep } from '@muster/client';
-import type { ClusterTestView, ClusterView } from '@muster/model';
+import type { ClusterLostView, ClusterTestView, ClusterView } from '@muster/model';
 import { formatMilli } from '@muster/model';
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
@@ -11,6 +11,7 @@ import { clean } from '../text/clean.ts';
 import { paintState } from '../text/style.ts';
 import type { Column } from '../text/table.ts';
 import { ago, elapsed } from '../text/time.ts';
+import { movedCode, tellMoved } from './move.ts';
 import { sizeText } from './show.ts';
 
 export function clustersCommand(cli: Cli): Command {
@@ -24,6 +25,7 @@ export function clustersCommand(cli: Cli): Command {
     .addCommand(testCommand(cli))
     .addCommand(drainCommand(cli))
     .addCommand(undrainCommand(cli))
+    .addCommand(lostCommand(cli))
     .addCommand(removeCommand(cli));
 }
 
@@ -119,7 +121,7 @@ function unprovenText({ kind, unproven }: ClusterView): string {
   const proof =
     kind === 'agent'
       ? 'their leases end by themselves'
-      : 'the cluster must answer, or you say of each node that it is gone: muster nodes lost NODE';
+      : 'the cluster must answer, or you say that it is gone: muster clusters lost NAME, or of one node: muster nodes lost NODE';
   return `${what}, and starts nowhere else until its end is proven: ${proof}`;
 }
 
@@ -259,16 +261,24 @@ function drainCommand(cli: Cli): Command {
   return new Command('drain')
     .summary('keep new work off a cluster')
     .description(
-      'Keep new work off all nodes of a cluster, those that join later too; what runs there goes on.',
+      'Keep new work off all nodes of a cluster, those that join later too; what runs there goes on. With --move it goes on\n' +
+        'elsewhere: each run is asked for a checkpoint, stopped with its grace and started in another cluster.',
     )
     .argument('<cluster>', 'its name')
     .requiredOption('--reason <text>', 'why, for whoever wonders')
+    .option('--move', 'move what runs there to other clusters')
+    .option('--to <cluster>', 'with --move: where to')
     .action(
-      cli.act(async (name: string, { reason }: { reason: string }) => {
-        const cluster = await cli.client().clusters.drain(name, reason);
-        cli.show(cluster, () =>
-          cli.line(`${clean(name)} takes no new work; "muster clusters undrain ${clean(name)}" ends that`),
-        );
+      cli.act(async (name: string, { reason, move, to }: { reason: string; move?: boolean; to?: string }) => {
+        if (to !== undefined && !move) throw usage('--to says where runs are moved to, and goes with --move');
+        const { clusters } = cli.client();
+        const cluster = await clusters.drain(name, reason);
+        const moved = move ? (await clusters.move(name, { reason, to })).items : null;
+        cli.show(moved ? { ...cluster, moved } : cluster, () => {
+          cli.line(`${clean(name)} takes no new work; "muster clusters undrain ${clean(name)}" ends that`);
+          if (moved) tellMoved(cli, moved);
+        });
+        return movedCode(moved ?? []);
       }),
     );
 }
@@ -286,6 +296,39 @@ function undrainCommand(cli: Cli): Command {
         cli.show(cluster, () => cli.line(`${clean(name)} takes new work again`));
       }),
     );
+}
+
+function lostCommand(cli: Cli): Command {
+  return new Command('lost')
+    .summary('give your word that a whole cluster is gone')
+    .description(
+      'Your word that a cluster is gone, all of it: what ran there counts as ended, and its jobs start elsewhere. If it still runs\n' +
+        'they run twice, so be sure: its machines are off, or cut from what jobs write to. Without --yes it only says what it would do.',
+    )
+    .argument('<cluster>', 'its name')
+    .option('--yes', 'you are sure')
+    .action(
+      cli.act(async (name: string, { yes }: { yes?: boolean }) => {
+        const lost = await cli.client().clusters.declareLost(name, { dryRun: !yes });
+        cli.show(lost, () => tellLost(cli, lost));
+        return yes || lost.nodes === 0 ? exit.ok : exit.failed;
+      }),
+    );
+}
+
+function tellLost(cli: Cli, { cluster, nodes, jobs, done }: ClusterLostView): void {
+  const name = clean(cluster);
+  const what = `${nodes} ${nodes === 1 ? 'node' : 'nodes'} of ${name}`;
+  const works = `${jobs.length} ${jobs.length === 1 ? 'job' : 'jobs'}`;
+  if (nodes === 0) cli.line(`every node of ${name} is lost already`);
+  else if (done) cli.line(`${what} are lost; what ran there is over, and ${works} may start elsewhere`);
+  else {
+    cli.line(`${what} would count as gone, and the runs of ${works} there as ended:`);
+    for (const job of jobs) cli.line(`  ${job}`);
+    cli.line(
+      `If one of them still runs it will run twice. When you are sure: muster clusters lost ${name} --yes`,
+    );
+  }
 }
 
 function removeCommand(cli: Cli): Command {

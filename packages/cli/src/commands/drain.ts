@@ -2,19 +2,28 @@
 import { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { clean } from '../text/clean.ts';
+import { movedCode, tellMoved } from './move.ts';
 
 export function drainCommand(cli: Cli): Command {
   return new Command('drain')
     .summary('keep new work off a node')
-    .description('Keep new work off a node; what runs there goes on.')
+    .description(
+      'Keep new work off a node; what runs there goes on. With --move it goes on elsewhere: each run is asked for a checkpoint,\n' +
+        'stopped with its grace and started on other nodes.',
+    )
     .argument('<node>', 'an id or a name')
     .requiredOption('--reason <text>', 'why, for whoever wonders')
+    .option('--move', 'move what runs there to other nodes')
     .action(
-      cli.act(async (name: string, { reason }: { reason: string }) => {
-        const node = await cli.client().nodes.drain(name, reason);
-        cli.show(node, () =>
-          cli.line(`${clean(node.name)} takes no new work; "muster undrain ${clean(node.name)}" ends that`),
-        );
+      cli.act(async (name: string, { reason, move }: { reason: string; move?: boolean }) => {
+        const { nodes } = cli.client();
+        const node = await nodes.drain(name, reason);
+        const moved = move ? (await nodes.move(name, reason)).items : null;
+        cli.show(moved ? { ...node, moved } : node, () => {
+          cli.line(`${clean(node.name)} takes no new work; "muster undrain ${clean(node.name)}" ends that`);
+          if (moved) tellMoved(cli, moved);
+        });
+        return movedCode(moved ?? []);
       }),
     );
 }

@@ -30,6 +30,7 @@ export function jobView(change: Partial<JobView> = {}): JobView {
     exitCode: null,
     verdict: null,
     reason: null,
+    move: null,
     run: null,
     array: null,
     index: null,

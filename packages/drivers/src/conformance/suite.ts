@@ -46,7 +46,7 @@ function shell(run: RunId, script: string, more: Partial<StartCommand> = {}): St
 
 /** Says when it was asked, and ends only by the stop itself. */
 const asking =
-  'trap "echo asked" USR1; trap "echo stopped; exit 0" TERM; echo ready; while :; do sleep 0.1; done';
+  'exec 2> /dev/null; trap "echo asked" USR1; trap "echo stopped; exit 0" TERM; echo ready; while :; do sleep 0.1; done';
 
 const stopOf = (run: RunId, graceMs = 500): StopCommand => ({
   run,

@@ -16,11 +16,13 @@ import {
   holdArray,
   type IndexRange,
   invariant,
+  type JobDemand,
   type JobFacts,
   type JobId,
   type JobState,
   type LiveRun,
   type LogEvent,
+  movedResult,
   type NodeFacts,
   type NodeId,
   noFailures,
@@ -402,6 +404,24 @@ export class World {
     const waiting = { attempt: attempt + 1, sinceMs: this.nowMs, notBeforeMs, ...past };
     const version = this.#setState(job, { state: 'queued', claim: null, ...waiting });
     this.tell({ kind: 'job.requeued', job, version, because: lost, ...waiting });
+  }
+
+  /** The run was stopped because somebody wants the job elsewhere: it waits again, and asks for this. */
+  moved(id: RunId, demand: JobDemand): void {
+    const { job, attempt } = this.#endRun(id, movedResult('elsewhere'));
+    const row = this.jobs.get(job)!;
+    this.jobs.set(job, { ...row, demand });
+    const waiting = { attempt: attempt + 1, sinceMs: this.nowMs, notBeforeMs: 0, ...pastOf(row.state) };
+    const version = this.#setState(job, { state: 'queued', claim: null, ...waiting });
+    this.tell({ kind: 'job.requeued', job, version, because: movedResult('elsewhere'), ...waiting, demand });
+  }
+
+  /** The waiting job asks for this from now on. */
+  unmoved(job: JobId, demand: JobDemand): void {
+    this.#unclaim(job, { code: 'unmoved', message: '' });
+    const row = this.jobs.get(job)!;
+    this.jobs.set(job, { ...row, demand, version: row.version + 1 });
+    this.tell({ kind: 'job.unmoved', job, version: row.version + 1, by: 'ada', demand });
   }
 
   #start(unit: StartUnit): void {

@@ -13,20 +13,22 @@ import {
   type Changes,
   type Delta,
   deltasOf,
+  entryHash,
   type JobRecord,
   type RunRecord,
   settleArrays,
   type UsageChange,
 } from '@muster/store/rules';
 import { check, type Tx } from './database.ts';
+import { storeEntry } from './submit.ts';
 import type { StoredJob, StoredNode, StoredRun, Tables } from './tables.ts';
 
 export function applyChanges(tx: Tx, changes: Changes): void {
   const { tables } = tx;
   settleArrays(changes);
   changeCapacity(tables, deltasOf(changes.endedRuns, -1));
-  for (const job of changes.jobs) writeJob(tables, job);
-  for (const array of changes.arrays) updateJob(tables, array);
+  for (const job of changes.jobs) writeJob(tables, job, changes.nowMs);
+  for (const array of changes.arrays) updateJob(tables, array, changes.nowMs);
   for (const run of changes.runs) writeRun(tables, run);
   for (const { run, task } of changes.tasks) {
     const row = tables.runs.get(run.id)?.tasks.find(({ rank }) => rank === task.rank);
@@ -43,9 +45,9 @@ export function applyChanges(tx: Tx, changes: Changes): void {
   tx.append(changes.events);
 }
 
-function writeJob(tables: Tables, job: JobRecord): void {
+function writeJob(tables: Tables, job: JobRecord, nowMs: number): void {
   if (job.fresh && !tables.jobs.has(job.id)) insertMember(tables, job);
-  else updateJob(tables, job);
+  else updateJob(tables, job, nowMs);
 }
 
 /** A member has what its array has, but for the spec, which is kept once. */
@@ -66,10 +68,14 @@ function insertMember(tables: Tables, { id, state, version, startedMs }: JobReco
   });
 }
 
-function updateJob(tables: Tables, job: JobRecord | ArrayRecord): void {
+function updateJob(tables: Tables, job: JobRecord | ArrayRecord, nowMs: number): void {
   const row = tables.jobs.get(job.id);
   check(row !== undefined, `job ${job.id} exists`);
   row.state = job.state as StoredJob['state'] | ArrayState;
+  if ('entry' in job && job.entry) {
+    row.entry = entryHash(job.entry.key);
+    storeEntry(tables, row.entry, job.entry.demand, nowMs);
+  }
   row.version = job.version;
   row.startedMs = job.startedMs;
 }

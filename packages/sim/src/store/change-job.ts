@@ -1,5 +1,13 @@
-// Cancel, hold and release by a person, and a run's word that its work is saved.
-import type { ArrayState, Checkpoint, IndexRange, JobId, JobRefusal, JobState } from '@muster/model';
+// Cancel, hold, release and move by a person, and a run's word that its work is saved.
+import type {
+  ArrayState,
+  Checkpoint,
+  IndexRange,
+  JobId,
+  JobRefusal,
+  JobState,
+  MoveOrder,
+} from '@muster/model';
 import type { ChangeRefusal, Outcome } from '@muster/store';
 import {
   type ArrayRecord,
@@ -10,9 +18,11 @@ import {
   isOneOf,
   type JobChange,
   type JobRecord,
+  moveJob,
   runOfToken,
   targetOf,
   targetRefusal,
+  unmoveJob,
   wholeArray,
 } from '@muster/store/rules';
 import { applyChanges } from './apply.ts';
@@ -55,6 +65,17 @@ export function cancelRange(
     const members = loadMembers(tables, array, range);
     cancelMembers(changes, array, range, members, placedRuns(tables, members.values()), by);
     return array;
+  });
+}
+
+/** Null takes a move back. */
+export function moveOne(database: MemoryDatabase, id: JobId, order: MoveOrder | null, by: string): Changed {
+  return written(database, ({ tables }, changes) => {
+    const { jobs, arrays } = loadJobs(tables, [id]);
+    const job = jobs.get(id);
+    if (!job) return arrays.has(id) ? 'not-now' : 'not-found';
+    if (order === null) return unmoveJob(changes, job, by) ?? job;
+    return moveJob(changes, job, placedRuns(tables, [job]).get(order.run) ?? null, order, by) ?? job;
   });
 }
 

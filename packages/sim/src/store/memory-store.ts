@@ -16,7 +16,7 @@ import {
   resultOf,
   sessionOutcome,
 } from '@muster/store/rules';
-import { cancelRange, changeJob, checkpoint } from './change-job.ts';
+import { cancelRange, changeJob, checkpoint, moveOne } from './change-job.ts';
 import * as clusters from './clusters.ts';
 import { commitPlan } from './commit-plan.ts';
 import type { MemoryDatabase } from './database.ts';
@@ -86,6 +86,10 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
     hold: (job, by, versions) => known(line.write(() => changeJob(database, 'hold', job, by, versions))),
     release: (job, by, versions) =>
       known(line.write(() => changeJob(database, 'release', job, by, versions))),
+    move: (job, order, by) =>
+      known(line.write(() => moveOne(database, job, order, by))) as ReturnType<Store['move']>,
+    unmove: (job, by) =>
+      known(line.write(() => moveOne(database, job, null, by))) as ReturnType<Store['unmove']>,
     commitPlan: (epoch, plan, trace) =>
       known(line.write(() => commitPlan(database, epoch, plan, trace ?? null))),
     saveSnapshot(epoch, sequence, pieces, bytesMax) {
@@ -164,6 +168,7 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
     jobs: (query) => line.read(() => jobReads.jobs(database, query)),
     members: (query) => line.read(() => jobReads.members(database, query)),
     endedJobs: (after, limit) => line.read(() => endedJobs(database, after, limit)),
+    jobsOn: (nodes) => line.read(() => jobReads.jobsOn(database, nodes)),
     jobByKey: (project, principal, key) =>
       line.read(() => tables.keys.get(keyText(project, principal, key))?.job ?? null),
     runs: (job) => line.read(() => jobReads.runs(database, job)),

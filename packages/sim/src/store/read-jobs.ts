@@ -1,5 +1,5 @@
 // Jobs, members, runs and what was used, as people see them.
-import { type ArrayState, type JobId, parseMemberId, runId } from '@muster/model';
+import { type ArrayState, type JobId, type NodeId, parseMemberId, runId } from '@muster/model';
 import type { JobQuery, JobRow, MemberQuery, RunRow, UsageQuery, UsageRow } from '@muster/store';
 import { type JobColumns, jobRow, rowlessMemberRow } from '@muster/store/rules';
 import type { MemoryDatabase } from './database.ts';
@@ -61,6 +61,16 @@ export function jobs(database: MemoryDatabase, query: JobQuery): readonly JobRow
       (query.before === null || row.id < query.before),
   );
   return found.slice(0, query.limit).map((row) => jobRow(columnsOf(database, row)));
+}
+
+export function jobsOn(database: MemoryDatabase, nodes: readonly NodeId[]): readonly JobRow[] {
+  const { tables } = database;
+  const wanted = new Set(nodes);
+  const found = [...tables.liveRuns.values()].filter(({ tasks }) =>
+    tasks.some(({ node, state }) => wanted.has(node) && state.state !== 'ended'),
+  );
+  const rows = [...new Set(found.map((run) => run.job))].flatMap((id) => tables.jobs.get(id) ?? []);
+  return byId(rows).map((row) => jobRow(columnsOf(database, row)));
 }
 
 export function members(database: MemoryDatabase, query: MemberQuery): readonly JobRow[] {

@@ -58,7 +58,7 @@ function insertJob(tx: Tx, item: Submit): void {
 }
 
 /** What its jobs ask for, kept once for all of them; a new demand has not been told anything. */
-function storeEntry(tables: Tables, hash: string, demand: Submit['demand'], nowMs: number): void {
+export function storeEntry(tables: Tables, hash: string, demand: Submit['demand'], nowMs: number): void {
   const known = tables.entries.get(hash);
   if (!known) tables.entries.set(hash, { demand, verdict: null, seenMs: nowMs });
   else if (known.demand === null) Object.assign(known, { demand, verdict: null, seenMs: nowMs });

@@ -43,7 +43,7 @@ export interface StoredJob {
   readonly tier: string;
   readonly priority: number;
   readonly name: string;
-  readonly entry: string;
+  entry: string;
   readonly durationMs: number | null;
   readonly deadlineMs: number | null;
   readonly estimate: RunEstimate | null;

@@ -6,15 +6,16 @@ import { settleArrays } from '../rules/array-rules.ts';
 import { deltasOf } from '../rules/capacity-rules.ts';
 import type { ArrayRecord, Changes, JobRecord, RunRecord } from '../rules/records.ts';
 import { changeCapacity } from './capacity.ts';
+import { entryHash, insertEntries } from './entries.ts';
 import { writeUsage } from './usage.ts';
 
 const updateJobs = {
   name: 'update-jobs',
   text: `
 UPDATE job SET state = c.state::jsonb, state_name = c.state_name, version = c.version, started_ms = c.started_ms,
-  ended_ms = c.ended_ms
-FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::bigint[], $6::bigint[])
-  AS c (id, state, state_name, version, started_ms, ended_ms)
+  ended_ms = c.ended_ms, entry = coalesce(c.entry, job.entry)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::bigint[], $6::bigint[], $7::uuid[])
+  AS c (id, state, state_name, version, started_ms, ended_ms, entry)
 WHERE job.id = c.id`,
 };
 
@@ -112,6 +113,15 @@ async function insertMembers(tx: Tx, jobs: readonly JobRecord[]): Promise<void> 
 
 async function writeJobs(tx: Tx, jobs: readonly (JobRecord | ArrayRecord)[]): Promise<void> {
   if (jobs.length === 0) return;
+  const entries = jobs.map((job) => ('entry' in job ? (job.entry ?? null) : null));
+  const hashes = entries.map((entry) => entry && entryHash(entry.key));
+  const demands = entries.map((entry) => entry && JSON.stringify(entry.demand));
+  const changed = hashes.some((hash) => hash !== null);
+  if (changed)
+    await tx.query(insertEntries, [
+      hashes.filter((hash) => hash !== null),
+      demands.filter((text) => text !== null),
+    ]);
   await tx.query(updateJobs, [
     jobs.map((job) => job.id),
     jobs.map((job) => JSON.stringify(job.state)),
@@ -119,6 +129,7 @@ async function writeJobs(tx: Tx, jobs: readonly (JobRecord | ArrayRecord)[]): Pr
     jobs.map((job) => job.version),
     jobs.map((job) => job.startedMs),
     jobs.map((job) => endedMs(job.state)),
+    hashes,
   ]);
 }
 

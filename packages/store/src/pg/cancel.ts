@@ -1,9 +1,10 @@
-// Cancel, hold and release by a person: of a job, of an array, of a member or a range of members.
-import type { ArrayState, IndexRange, JobId, JobRefusal, JobState } from '@muster/model';
+// Cancel, hold, release and move by a person: of a job, and the first three also of an array, of a member or a range of members.
+import type { ArrayState, IndexRange, JobId, JobRefusal, JobState, MoveOrder } from '@muster/model';
 import type { ChangeRefusal, Outcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { cancelMembers } from '../rules/cancel-rules.ts';
 import { changeTarget, type JobChange, targetOf, targetRefusal, wholeArray } from '../rules/change-rules.ts';
+import { moveJob, unmoveJob } from '../rules/move-rules.ts';
 import { type ArrayRecord, Changes, type JobRecord } from '../rules/records.ts';
 import { applyChanges } from './apply.ts';
 import { loadRuns, lockJobs, lockMembers } from './load.ts';
@@ -45,6 +46,23 @@ export async function cancelRange(
     const { members, runs } = await loadMembers(tx, array, range);
     cancelMembers(changes, array, range, members, runs, by);
     return array;
+  });
+}
+
+/** Null takes a move back. */
+export async function moveOne(
+  database: Database,
+  id: JobId,
+  order: MoveOrder | null,
+  by: string,
+): Promise<Outcome<JobState | ArrayState, Refusal>> {
+  return written(database, async (tx, changes) => {
+    const { jobs, arrays } = await lockJobs(tx, [id]);
+    const job = jobs.get(id);
+    if (!job) return arrays.has(id) ? 'not-now' : 'not-found';
+    if (order === null) return unmoveJob(changes, job, by) ?? job;
+    const runs = await placedRuns(tx, [job]);
+    return moveJob(changes, job, runs.get(order.run) ?? null, order, by) ?? job;
   });
 }
 

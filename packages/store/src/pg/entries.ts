@@ -12,11 +12,11 @@ export function entryHash(entry: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-const insert = {
+export const insertEntries = {
   name: 'insert-entries',
   text: `
 INSERT INTO entry (hash, demand, seen_ms)
-SELECT hash, demand::jsonb, now_ms() FROM unnest($1::uuid[], $2::text[]) AS e (hash, demand) ORDER BY hash
+SELECT DISTINCT ON (hash) hash, demand::jsonb, now_ms() FROM unnest($1::uuid[], $2::text[]) AS e (hash, demand) ORDER BY hash
 ON CONFLICT (hash) DO UPDATE SET demand = excluded.demand, verdict = NULL, seen_ms = excluded.seen_ms WHERE entry.demand IS NULL`,
 };
 
@@ -45,7 +45,7 @@ export class KnownEntries {
       if (!this.#stored.has(hash)) fresh.set(hash, demands[i] as string);
     });
     const values = [[...fresh.keys()], [...fresh.values()]];
-    const calls: readonly Call[] = fresh.size > 0 ? [{ statement: insert, values }] : [];
+    const calls: readonly Call[] = fresh.size > 0 ? [{ statement: insertEntries, values }] : [];
     return { hashes: [...fresh.keys()], calls };
   }
 

@@ -74,6 +74,17 @@ export async function jobs(database: Database, query: JobQuery): Promise<readonl
   return rows.map(jobRow);
 }
 
+const onNodes = {
+  name: 'jobs-on-nodes',
+  text: `${jobColumns}
+WHERE job.id IN (SELECT run.job FROM task JOIN run ON run.id = task.run WHERE task.node = ANY ($1::text[]) AND NOT task.over)
+ORDER BY job.id`,
+};
+
+export async function jobsOn(database: Database, nodes: readonly NodeId[]): Promise<readonly JobRow[]> {
+  return (await database.query<JobColumns>(onNodes, [nodes])).map(jobRow);
+}
+
 const byKey = {
   name: 'job-by-key',
   text: 'SELECT job FROM idempotency WHERE project = $1 AND principal = $2 AND key = $3',

@@ -23,6 +23,7 @@ export * from './change-rules.ts';
 export * from './cluster-rules.ts';
 export * from './job-view.ts';
 export * from './lease-rules.ts';
+export * from './move-rules.ts';
 export * from './node-rules.ts';
 export * from './outbox-rules.ts';
 export * from './plan-rules.ts';

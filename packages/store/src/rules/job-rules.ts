@@ -1,9 +1,13 @@
 // The steps of a job, each with its event. Called by the rules of runs and by hold, release and cancel.
 import {
   afterRun,
+  canonicalJson,
   type EventBody,
+  type JobDemand,
   type JobId,
   type JobStateEvent,
+  type Move,
+  moveDemand,
   pastOf,
   type RunResult,
   savedMsOf,
@@ -50,23 +54,33 @@ export function jobRunEnded(
   const { job } = run;
   const { state } = job;
   if (!('run' in state)) return;
+  const { move } = state;
   const then = afterRun(job.retry, state.failures, state.avoid, result);
   const { nowMs } = changes;
   const startedMs = 'startedMs' in run.state ? run.state.startedMs : null;
   const savedMs = savedMsOf({ startedMs, checkpointMs: run.checkpoint?.atMs ?? null });
   if (!stepJobRecord(changes, job, { kind: 'run-end', run: run.id, result, then, preemptor, savedMs, nowMs }))
     return;
-  changes.event(job, afterEnd(job, result));
+  changes.event(job, afterEnd(job, result, move));
 }
 
-function afterEnd(job: JobRecord, because: RunResult): EventBody {
+/** `move` is the one that it had while it was placed. */
+function afterEnd(job: JobRecord, because: RunResult, move: Move | undefined): EventBody {
   const { id, version, state } = job;
   if (state.state === 'queued') {
     const { attempt, sinceMs, notBeforeMs } = state;
     const when = { attempt, sinceMs, notBeforeMs };
-    return { kind: 'job.requeued', job: id, version, because, ...when, ...pastOf(state) };
+    const demand = move ? { demand: askAs(job, move) } : {};
+    return { kind: 'job.requeued', job: id, version, because, ...when, ...pastOf(state), ...demand };
   }
   return endedEvent(job);
+}
+
+/** The job's entry, and what it asks of the fleet, as the move says; gives the latter. */
+export function askAs(job: JobRecord, move: Move): JobDemand {
+  const demand = moveDemand(move);
+  job.entry = { key: `${move.base.head}|${canonicalJson(demand)}`, demand };
+  return demand;
 }
 
 export function endedEvent(job: JobRecord): EventBody {

@@ -7,6 +7,7 @@ import type {
   Drain,
   ErrorClass,
   EventBody,
+  JobDemand,
   JobId,
   JobSpec,
   JobState,
@@ -37,6 +38,8 @@ export interface JobRecord extends JobTerms {
   state: JobState;
   version: number;
   startedMs: number | null;
+  /** Its queue entry from now on, where that changes: the entry's key, and what it asks of the fleet. */
+  entry?: { readonly key: string; readonly demand: JobDemand };
 }
 
 export interface ArrayRecord extends JobTerms {
@@ -100,6 +103,8 @@ export interface StopWish {
   readonly class: Extract<ErrorClass, StopCommand['class']>;
   /** The job for which the run is stopped; left out when the stop is no preemption. */
   readonly preemptor?: JobId;
+  /** It goes on elsewhere, so it is asked to save its work, as one that is preempted. */
+  readonly goesOn?: boolean;
 }
 
 /** A run of the project was planned (1) or ended (-1). */

@@ -3,6 +3,7 @@
 import {
   type Checkpoint,
   checkpointEveryMs,
+  movedCode,
   type NodeId,
   type RunResult,
   type RunState,
@@ -123,8 +124,8 @@ function closeStart(changes: Changes, task: TaskRecord): void {
  */
 export function stopRun(changes: Changes, run: RunRecord, result: RunResult, wish: StopWish): void {
   if (run.state.state === 'ended' || stopOf(run.state) !== null) return;
-  const { preemptor = null } = wish;
-  const askedMs = preemptor !== null && run.job.checkpoint ? changes.nowMs : null;
+  const { preemptor = null, goesOn = preemptor !== null } = wish;
+  const askedMs = goesOn && run.job.checkpoint ? changes.nowMs : null;
   const reason = { code: wish.code, message: wish.message };
   if (!stepRunRecord(changes, run, { kind: 'stop', stop: { reason, result, preemptor, askedMs } })) return;
   changes.event(run.job, { kind: 'run.stopping', run: run.id, job: run.job.id, reason, preemptor });
@@ -189,8 +190,8 @@ export function checkpointRun(
   if (heard && stop) tellNodes(changes, run, stop.reason.message, stopClass(stop));
 }
 
-function stopClass({ preemptor }: Stop): StopWish['class'] {
-  return preemptor === null ? 'cancelled' : 'preemption';
+function stopClass({ preemptor, reason }: Stop): StopWish['class'] {
+  return preemptor === null && reason.code !== movedCode ? 'cancelled' : 'preemption';
 }
 
 /** Its start command never left the database. */

@@ -7,6 +7,7 @@ import { decisionSuite } from './suite/decision-suite.ts';
 import type { Harness } from './suite/harness.ts';
 import { identitySuite } from './suite/identity-suite.ts';
 import { leaderSuite } from './suite/leader-suite.ts';
+import { moveSuite } from './suite/move-suite.ts';
 import { nodeSuite } from './suite/node-suite.ts';
 import { outboxSuite } from './suite/outbox-suite.ts';
 import { planSuite } from './suite/plan-suite.ts';
@@ -21,6 +22,7 @@ export function contractSuite(harness: Harness): void {
   describe('submit', () => submitSuite(harness));
   describe('plans', () => planSuite(harness));
   describe('preemption', () => preemptSuite(harness));
+  describe('moves', () => moveSuite(harness));
   describe('decisions and snapshots', () => decisionSuite(harness));
   describe('arrays', () => arraySuite(harness));
   describe('outbox', () => outboxSuite(harness));
