@@ -14,6 +14,7 @@ import { eventually, type MusterProcess, startMuster } from './processes.ts';
 
 export interface AgentOptions {
   readonly name: string;
+  readonly cluster?: string;
   readonly devices?: string;
   readonly cpus?: number;
   readonly memory?: string;
@@ -102,7 +103,7 @@ export async function startSystem(
     for (const other of options.otherPorts ?? []) args.push('--server', `http://127.0.0.1:${other}`);
     const portsFile = join(dir, `ports-${options.name}`);
     if (first) {
-      const enrolment = await client.nodes.createEnrolment({});
+      const enrolment = await client.nodes.createEnrolment({ cluster: options.cluster });
       const tokenFile = join(dir, `token-${options.name}`);
       writeFileSync(tokenFile, enrolment.token, { mode: 0o600 });
       args.push('--token-file', tokenFile);

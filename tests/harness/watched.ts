@@ -14,15 +14,15 @@ export interface Watched {
 
 export function watched(driver: { look(): Promise<{ readonly reports: readonly ListedReport[] }> }): Watched {
   const observed: Observation[] = [];
-  let told: ReadonlyMap<string, Told> = new Map();
+  const told = new Map<string, Told>();
   let over = false;
 
   async function look(): Promise<void> {
     const { reports } = await driver.look();
     observed.push(...reports.flatMap((report) => observations({ told }, report)));
-    told = new Map(
-      reports.map(({ run, rank, state, saved }) => [`${run}/${rank}`, { state, word: saved?.word ?? null }]),
-    );
+    // What was told is remembered also of what is not listed for a moment.
+    for (const { run, rank, state, saved } of reports)
+      told.set(`${run}/${rank}`, { state, word: saved?.word ?? null });
   }
 
   async function lookOn(): Promise<void> {

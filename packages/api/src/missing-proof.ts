@@ -22,7 +22,7 @@ export async function missingProof(api: Api, { spec }: JobRow, run: RunRow | nul
   const { state } = cluster;
   const why = state.state === 'degraded' || state.state === 'lost' ? ` (${state.reason})` : '';
   const { name } = cluster;
-  return `: cluster ${name} must answer${why}, or an operator must say that ${names} is gone (muster nodes lost)`;
+  return `: cluster ${name} must answer${why}, or an operator must say that it is gone (muster clusters lost ${name}, or muster nodes lost for ${names})`;
 }
 
 function leaseText(stopAfterMs: number | null, names: string): string {

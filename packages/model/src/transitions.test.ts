@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JobId, NodeId, RunId } from './ids.ts';
 import { freshPast, type JobState, type JobStateEvent, jobTransitions, stepJob } from './job-state.ts';
+import type { Move } from './move.ts';
 import { type NodeState, type NodeStateEvent, nodeTransitions, stepNode } from './node-state.ts';
 import { type AfterRun, noFailures, type RunResult } from './outcome.ts';
 import { type RunState, type RunStateEvent, runTransitions, type Stop, stepRun } from './run-state.ts';
@@ -46,10 +47,30 @@ const waiting = { attempt: 1, sinceMs: 5, notBeforeMs: 0, ...freshPast };
 const placed = { attempt: 1, run, ...freshPast };
 const victim = { job: 'job_000000000000000000' as JobId, run, right: 'tier' } as const;
 const claim = { exclusive: false, tasks: [], port: 1, uses: {}, victims: [victim] };
+const move: Move = {
+  run,
+  place: { label: 'cluster', op: 'in', values: ['west'] },
+  by: 'ann',
+  reason: null,
+  over: false,
+  base: {
+    head: '',
+    demand: {
+      groups: [],
+      constraints: [],
+      preferences: [],
+      topology: null,
+      capabilities: [],
+      exclusive: false,
+    },
+  },
+};
 const jobStates: JobState[] = [
   { state: 'queued', claim: null, ...waiting },
   { state: 'queued', claim, ...waiting },
   { state: 'held', by: 'ann', ...waiting },
+  { state: 'queued', claim: null, ...waiting, move },
+  { state: 'running', startedMs: 7, ...placed, move },
   { state: 'starting', ...placed },
   { state: 'running', startedMs: 7, ...placed },
   { state: 'stopping', by: 'ann', ...placed },
@@ -72,6 +93,8 @@ const jobEvents: JobStateEvent[] = [
   { kind: 'plan', run },
   { kind: 'claim', claim },
   { kind: 'unclaim' },
+  { kind: 'move', move },
+  { kind: 'unmove' },
   { kind: 'run-start', run, nowMs: 10 },
   runEnds(succeeded, { kind: 'end', result: succeeded, failures: noFailures }),
   runEnds(failed, retry),
