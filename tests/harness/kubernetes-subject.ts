@@ -23,6 +23,8 @@ export interface SubjectOptions {
   readonly pods?: Partial<PodSettings>;
   /** Another address of the API server, such as a proxy's. */
   readonly server?: string;
+  /** In place of both: the text of a kubeconfig. */
+  readonly kubeconfig?: string;
   readonly timeoutMs?: number;
 }
 
@@ -40,15 +42,14 @@ export const testPods: PodSettings = {
 export function kubernetesSubject(
   kubernetes: TestKubernetes,
   names: readonly string[],
-  { token = kubernetes.adminToken, pods, server, timeoutMs = 15_000 }: SubjectOptions = {},
+  { token = kubernetes.adminToken, pods, server, kubeconfig, timeoutMs = 15_000 }: SubjectOptions = {},
 ): KubernetesSubject {
   const ids = new Map(
     names.map((name, i) => [name, freshId('node', 1, new Uint8Array(9).fill(i + 1))] as const),
   );
   const byId = new Map([...ids].map(([name, id]) => [id, name]));
-  const client = createKubeClient(accessOf(kubernetes.kubeconfig(token, server), kubernetes.dir), {
-    timeoutMs,
-  });
+  const access = accessOf(kubeconfig ?? kubernetes.kubeconfig(token, server), kubernetes.dir);
+  const client = createKubeClient(access, { timeoutMs });
   const driver = createKubernetesDriver({
     client,
     pods: { ...testPods, ...pods },

@@ -56,8 +56,8 @@ export function cancel({ driver, node }: ClusterSubject, run: RunId): Promise<Co
 export const accepted = { outcome: 'accepted' };
 
 /** The exits of all tasks of a run, by rank. */
-export function ended(subject: ClusterSubject, run: RunId, tasks = 1): Promise<Exit[]> {
-  return eventually(`${run} ends`, 60_000, () => {
+export function ended(subject: ClusterSubject, run: RunId, tasks = 1, withinMs = 60_000): Promise<Exit[]> {
+  return eventually(`${run} ends`, withinMs, () => {
     const ends = subject
       .observed()
       .filter((item): item is Ended => item.kind === 'ended' && item.run === run)
