@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as z from 'zod';
+import { fewAtOnce } from '../few-at-once.ts';
 import type { KubeAccess } from './kubeconfig.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -57,6 +58,7 @@ const firstWaitMs = 200;
 export function createKubeClient(access: KubeAccess, settings: ClientSettings = {}): KubeClient {
   const { timeoutMs = 15_000, connections = 64 } = settings;
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const few = fewAtOnce(connections);
   // Streams hold their connection for long; they must not use up those of the calls.
   const streams = new Agent({ keepAlive: false });
 
@@ -110,7 +112,8 @@ export function createKubeClient(access: KubeAccess, settings: ClientSettings = 
       const bytes = body === undefined ? null : Buffer.from(JSON.stringify(body));
       for (let tried = 1; ; tried++) {
         try {
-          return await once(method, path, bytes);
+          // Its time counts from when there is a connection for it, however many wait.
+          return await few(() => once(method, path, bytes));
         } catch (error) {
           if (!(error instanceof ApiError) || error.status !== 429 || tried === tries) throw error;
           await pause(waitMs(tried));

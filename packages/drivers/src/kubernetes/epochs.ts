@@ -23,6 +23,14 @@ export function epochsIn(client: KubeClient, namespace: string): Epochs {
   const query = { fieldSelector: `metadata.name=${name}` };
   const watched = watch(client, { path, query, read: (object) => record.parse(object) });
   let highest = 0;
+  /** Many commands of a new epoch come together; one of them raises it for all. */
+  const raising = new Map<number, Promise<boolean>>();
+
+  function raiseOnce(epoch: number): Promise<boolean> {
+    const under = raising.get(epoch) ?? raise(epoch).finally(() => raising.delete(epoch));
+    raising.set(epoch, under);
+    return under;
+  }
 
   async function raise(epoch: number): Promise<boolean> {
     for (;;) {
@@ -59,7 +67,7 @@ export function epochsIn(client: KubeClient, namespace: string): Epochs {
     async admit(epoch) {
       for (const { data } of (await watched.all()).values()) highest = Math.max(highest, Number(data.epoch));
       if (epoch < highest) return false;
-      return epoch === highest || raise(epoch);
+      return epoch === highest || raiseOnce(epoch);
     },
     close: () => watched.close(),
   };

@@ -4,6 +4,7 @@
 import { type NodeId, OperationalError, type RunId, type StopCommand, type TaskReport } from '@muster/model';
 import * as z from 'zod';
 import type { CommandAnswer, Driver, DriverCapabilities, OutputAnswer, OutputRequest } from '../contract.ts';
+import { fewAtOnce } from '../few-at-once.ts';
 import { Gathering, type Part } from '../gathering.ts';
 import type { ListedReport, ReportsByNode } from '../listing-driver.ts';
 import { ApiError, type KubeClient } from './client.ts';
@@ -67,6 +68,8 @@ const namespaceObject = z.object({ metadata: z.object({ uid: z.string() }) });
 const lease = z.object({ spec: z.object({ renewTime: z.string() }) });
 const outputLookMs = 200;
 const tendEveryMs = 2000;
+/** So that a run's pods are bound soon after they are made, and not when all other runs have theirs. */
+const runsAtOnce = 64;
 
 export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
   const { client, nodeName } = deps;
@@ -106,6 +109,7 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
     },
   });
   const gathering = new Gathering(deps.gatherMs ?? 10_000, send);
+  const few = fewAtOnce(runsAtOnce);
   let boot: string | null = null;
   let tendAtMs = 0;
 
@@ -146,7 +150,7 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
       }
       if (first.command.image === null && deps.pods.defaultImage === null)
         return { outcome: 'refused', detail: 'the job names no image, and the cluster has no default image' };
-      return submitRun(client, pods, deps.pods, { command: first.command, tasks });
+      return few(() => submitRun(client, pods, deps.pods, { command: first.command, tasks }));
     });
   }
 

@@ -1,7 +1,7 @@
 // Runs the commands of Slurm: argument arrays, never a shell; a clean environment, so that neither the server's variables nor
 // its locale reach a job or a parser; a deadline, because a paused controller answers nobody for a long time.
 import { execFile } from 'node:child_process';
-import { fewAtOnce } from './few-at-once.ts';
+import { fewAtOnce } from '../few-at-once.ts';
 
 export interface CommandSettings {
   /** SLURM_CONF and the like; a site's own. */

@@ -1,5 +1,5 @@
-// Lets so many calls run at once; the others wait in the order in which they came. A plan may start a thousand jobs, and a thousand
-// processes of sbatch at once take more memory than a server has, while the controller takes them one by one anyway.
+// Lets so many calls run at once; the others wait in the order in which they came. A plan may start a thousand jobs: a thousand
+// processes of sbatch at once take more memory than a server has, and of a thousand calls the last would be given up before it was sent.
 
 export function fewAtOnce(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
