@@ -25,6 +25,17 @@ interface Bench {
 type Run = (options: BenchOptions) => Promise<readonly ToldRow[]>;
 
 const benches: Readonly<Record<string, Bench>> = {
+  clusters: {
+    about: 'real clusters: pods, Slurm jobs and dispatches a second, beside bare calls and kube-scheduler',
+    options: [
+      {
+        flag: '--scale',
+        value: null,
+        about: 'instead: 10,000 nodes and 50,000 pods on one of three clusters; resync, lag and memory',
+      },
+    ],
+    load: async () => (await import('./clusters/bench-clusters.ts')).benchClusters,
+  },
   control: {
     about: 'the whole control plane: submits, start latency, job throughput, memory, a loaded API',
     options: [],
@@ -71,7 +82,7 @@ function usage(): string {
   const lines = Object.entries(benches).flatMap(([name, { about, options }]) => [
     `  ${name.padEnd(10)} ${about}`,
     ...options.map(
-      ({ flag, value, about: told }) => `${' '.repeat(15)}${`${flag} ${value}`.padEnd(14)} ${told}`,
+      ({ flag, value, about: told }) => `${' '.repeat(15)}${`${flag} ${value ?? ''}`.padEnd(14)} ${told}`,
     ),
   ]);
   return [

@@ -20,3 +20,10 @@ test('an option without its value says what it needs', () => {
   expect(() => parseOptions(['--dir'], [dir])).toThrow('--dir needs a value: --dir DIR');
   expect(() => parseOptions(['--dir', '--json'], [dir])).toThrow('--dir needs a value');
 });
+
+test('a benchmark may have switches of its own', () => {
+  const scale = { flag: '--scale', value: null, about: 'more' };
+  expect(parseOptions(['--scale', '--json'], [scale]).values.has('--scale')).toBe(true);
+  expect(parseOptions([], [scale]).values.has('--scale')).toBe(false);
+  expect(() => parseOptions(['--scale=yes'], [scale])).toThrow('--scale takes no value');
+});

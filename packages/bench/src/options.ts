@@ -2,17 +2,17 @@
 import { nearest } from '@muster/model';
 import { CalledWrongly } from './called-wrongly.ts';
 
-/** An option with a value, such as `--dir DIR`. */
+/** An option with a value, such as `--dir DIR`; one without is a switch, such as `--scale`. */
 export interface ValueOption {
   readonly flag: string;
-  readonly value: string;
+  readonly value: string | null;
   readonly about: string;
 }
 
 export interface Called {
   readonly json: boolean;
   readonly quick: boolean;
-  /** By flag; what was not given is not there. */
+  /** By flag; what was not given is not there, and a switch has an empty value. */
   readonly values: ReadonlyMap<string, string>;
 }
 
@@ -27,7 +27,10 @@ export function parseOptions(args: readonly string[], options: readonly ValueOpt
     const [flag = '', ...rest] = args[i]!.split('=');
     const given = rest.length > 0 ? rest.join('=') : null;
     const option = options.find((each) => each.flag === flag);
-    if (option) {
+    if (option?.value === null) {
+      if (given !== null) throw new CalledWrongly(`${flag} takes no value`);
+      values.set(flag, '');
+    } else if (option) {
       const value = given ?? args[++i];
       if (value === undefined || value === '' || (given === null && value.startsWith('--')))
         throw new CalledWrongly(`${flag} needs a value: ${flag} ${option.value}`);

@@ -2,18 +2,18 @@
 // placed all the time. Requests come at a fixed rate, so a stall shows in every request that was due meanwhile.
 
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '@muster/drivers/testing';
-import type { FleetOrder } from '../fleet/fleet-process.ts';
 import type { FleetCounts } from '../fleet/simulated-agent.ts';
+import { type Fleet, startFleet } from '../fleet/start-fleet.ts';
 import { requestText } from '../load/http-connection.ts';
 import { type Latency, openLoop } from '../load/open-loop.ts';
 import type { BenchOptions } from '../main.ts';
 import { row, type ToldRow } from '../report.ts';
 import { quantile } from '../statistics.ts';
 import { bareMixP99Ms } from './bare-mix.ts';
-import { type Child, cpuMs, repository, rssMb, rssMbOrNull, startChild } from './child.ts';
+import { cpuMs, rssMb } from './child.ts';
+import { watchMemory } from './memory.ts';
 import { loadedProjects, queuedJob } from './sample-jobs.ts';
 import { submitMany } from './submit-many.ts';
 import type { Bed, ControlPlane } from './system.ts';
@@ -39,7 +39,7 @@ export async function measureLoaded(
     ? { nodes: 200, jobs: 20_000, fillWithinMs: 8000, durationMs: 8000 }
     : { nodes: 1000, jobs: 100_000, fillWithinMs: 45_000, durationMs: 25_000 };
   const idleMb = rssMb(server.child.pid);
-  const fleet = await startFleet(bed, server, scale.nodes);
+  const fleet = await startFleet(bed.lifetime, server, { nodes: scale.nodes, devicesPerNode, meanRunMs });
   options.progress(`${scale.nodes} agents are connected`);
   const filledMs = performance.now();
   const ids = await submitJobs(server, scale);
@@ -96,31 +96,6 @@ function rows(
   ];
 }
 
-interface Fleet {
-  readonly child: Child;
-  counts(): FleetCounts;
-}
-
-async function startFleet(bed: Bed, server: ControlPlane, nodes: number): Promise<Fleet> {
-  const { token } = await server.client.nodes.createEnrolment({ uses: nodes });
-  const order: FleetOrder = { url: server.url, enrolmentToken: token, nodes, devicesPerNode, meanRunMs };
-  const child = startChild(bed.lifetime, {
-    file: join(repository, 'packages/bench/src/fleet/fleet-process.ts'),
-    args: [JSON.stringify(order)],
-  });
-  let counts: FleetCounts = { connected: 0, started: 0, ended: 0, broken: null };
-  child.process.on('message', (message) => {
-    counts = message as FleetCounts;
-  });
-  const check = (): FleetCounts => {
-    if (counts.broken !== null) throw new Error(`${counts.broken}; ${server.child.output()}`);
-    if (child.process.exitCode !== null) throw new Error(`the simulated fleet ended: ${child.output()}`);
-    return counts;
-  };
-  await eventually(`${nodes} simulated agents connect`, 60_000, () => check().connected === nodes);
-  return { child, counts: check };
-}
-
 async function submitJobs(server: ControlPlane, { jobs, fillWithinMs }: Scale): Promise<string[]> {
   for (const project of loadedProjects) await server.client.projects.create(project);
   return submitMany(server, jobs, queuedJob, fillWithinMs);
@@ -141,18 +116,6 @@ async function untilBusy(fleet: Fleet, nodes: number, progress: (line: string) =
   }
   const { started, ended } = fleet.counts();
   progress(`${started - ended} jobs run, ${ended} have ended`);
-}
-
-function watchMemory({ pid }: Child): { end(): void; peakMb(): number } {
-  let peak = rssMb(pid);
-  const timer = setInterval(() => {
-    // Of one that has ended the requests tell.
-    peak = Math.max(peak, rssMbOrNull(pid) ?? 0);
-  }, 250);
-  return {
-    end: () => clearInterval(timer),
-    peakMb: () => Math.max(peak, rssMb(pid)),
-  };
 }
 
 const kinds = ['get', 'list', 'get', 'submit', 'get', 'list', 'get', 'why', 'list', 'why'] as const;

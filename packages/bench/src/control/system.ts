@@ -59,9 +59,18 @@ export interface ControlPlane {
 
 const startWithinMs = 30_000;
 
-export async function startControlPlane(bed: Bed, name: string): Promise<ControlPlane> {
-  const databaseUrl = await bed.createDatabase(name);
-  const token = await firstAdminToken(databaseUrl);
+export interface StartOptions {
+  /** On the database of one that was there before. */
+  readonly again?: ControlPlane;
+}
+
+export async function startControlPlane(
+  bed: Bed,
+  name: string,
+  { again }: StartOptions = {},
+): Promise<ControlPlane> {
+  const databaseUrl = again?.databaseUrl ?? (await bed.createDatabase(name));
+  const token = again?.token ?? (await firstAdminToken(databaseUrl));
   const port = await freePort();
   const child = startChild(bed.lifetime, {
     file: launcher,

@@ -42,6 +42,9 @@ export interface TestSlurm {
 export interface SlurmOptions {
   /** With slurmdbd and a MariaDB of its own, and a controller that forgets ended jobs within a minute or two. */
   readonly accounting?: boolean;
+  /** What each node is said to have; it is believed, whatever this machine has. */
+  readonly cpus?: number;
+  readonly memoryMib?: number;
 }
 
 /** Why no Slurm can be started here, and what to do about it; null when one can. */
@@ -58,7 +61,7 @@ export async function startSlurm(options: SlurmOptions = {}): Promise<TestSlurm>
   const nodes = ['n1', 'n2', 'n3', 'n4'];
   const env = { PATH: systemPath, SLURM_CONF: join(dir, 'slurm.conf') };
   const accounting = options.accounting ? await writeAccounting(dir) : null;
-  await writeConfiguration(dir, nodes, accounting?.lines ?? withoutAccounting);
+  await writeConfiguration(dir, nodes, accounting?.lines ?? withoutAccounting, options);
   const daemons: StartedDaemon[] = [];
   const daemon = (name: string, program: string, ...args: string[]): StartedDaemon => {
     const one = new StartedDaemon(name, program, args, env, dir);
@@ -138,6 +141,7 @@ async function writeConfiguration(
   dir: string,
   nodes: readonly string[],
   accounting: readonly string[],
+  { cpus = 8, memoryMib = 4000 }: SlurmOptions,
 ): Promise<void> {
   for (const name of ['state', 'munge', 'shared', ...nodes.map((node) => `spool-${node}`)])
     mkdirSync(join(dir, name));
@@ -149,7 +153,7 @@ async function writeConfiguration(
   const host = hostname().split('.')[0];
   const nodeLines = nodes.map((name, i) => {
     const where = `NodeHostname=${host} NodeAddr=127.0.0.1 Port=${ports[i + 1]}`;
-    const has = `CPUs=8 RealMemory=4000 Gres=gpu:h100:4 Feature=ib,rack${i < 2 ? 1 : 2}`;
+    const has = `CPUs=${cpus} RealMemory=${memoryMib} Gres=gpu:h100:4 Feature=ib,rack${i < 2 ? 1 : 2}`;
     return `NodeName=${name} ${where} ${has} State=UNKNOWN`;
   });
   const lines = [
