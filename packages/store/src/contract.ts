@@ -203,7 +203,7 @@ export interface Store {
     cluster: string,
     sign: ClusterSign,
   ): Promise<Outcome<ClusterState, 'stale-epoch' | 'not-found'>>;
-  /** What the expire loop watches. */
+  /** What the expire loop watches. A node that a cluster speaks for has no lease, and is watched only once it is not ready. */
   leases(): Promise<readonly Lease[]>;
   /** Clusters whose nodes fell silent together, until that is over; frozen until the time that each says. */
   frozen(): Promise<readonly Freeze[]>;

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { withClient } from '../control/pg-client.ts';
 
 const lookEveryMs = 20;
+const runningEveryMs = 250;
 const left = `
 SELECT (SELECT count(*) FROM job WHERE state_name = 'queued')::int AS queued,
   (SELECT count(*) FROM outbox WHERE kind = 'start')::int AS open, (SELECT count(*) FROM job)::int AS jobs`;
@@ -12,6 +13,21 @@ interface Left {
   readonly queued: number;
   readonly open: number;
   readonly jobs: number;
+}
+
+const runningText = `SELECT count(*)::int AS running FROM job WHERE state_name = 'running'`;
+
+/** So many are known to run, and so whoever comes next is told at once. */
+export function untilKnownRunning(databaseUrl: string, jobs: number, withinMs: number): Promise<void> {
+  const endMs = performance.now() + withinMs;
+  return withClient(databaseUrl, async (client) => {
+    for (;;) {
+      const running = (await client.query<{ running: number }>(runningText)).rows[0]?.running ?? 0;
+      if (running >= jobs) return;
+      if (performance.now() > endMs) throw new Error(`${running} of ${jobs} jobs run after ${withinMs} ms`);
+      await sleep(runningEveryMs);
+    }
+  });
 }
 
 /** `jobs`: how many there are in all, so that one which is not yet submitted is waited for. */

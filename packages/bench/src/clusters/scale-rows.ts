@@ -18,7 +18,7 @@ import { type Bed, type ControlPlane, startControlPlane } from '../control/syste
 import type { BenchOptions } from '../main.ts';
 import { row, type ToldRow } from '../report.ts';
 import { quantile } from '../statistics.ts';
-import { untilDispatched } from './dispatched.ts';
+import { untilDispatched, untilKnownRunning } from './dispatched.ts';
 import { observeLags } from './observe-lag.ts';
 import { connect } from './pods-rows.ts';
 import { image, podJob } from './sample-pods.ts';
@@ -62,6 +62,8 @@ export async function measureScale(bed: Bed, options: BenchOptions): Promise<Tol
   progress(
     `${scale.pods} pods are bound after ${seconds(filledMs)} s; the server has ${memory.peakMb().toFixed(0)} MB`,
   );
+  await untilKnownRunning(first.databaseUrl, scale.pods, fillWithinMs);
+  progress(`all of them are known to run after ${seconds(filledMs)} s`);
   const lags = await trickled(first, big, scale);
   progress(
     `lag of ${lags.length} starts: p50 ${quantile(lags, 0.5).toFixed(0)} ms, p99 ${quantile(lags, 0.99).toFixed(0)} ms`,

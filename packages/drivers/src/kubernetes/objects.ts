@@ -97,8 +97,26 @@ const containerState = z.object({
     .optional(),
 });
 const condition = z.object({ type: z.string(), status: z.string(), ...said });
+/** Only our own marks are read, by name: pods are read several times in their life, and a record of texts is slow to check. */
+const ourMetadata = metadata.extend({
+  labels: z
+    .object({
+      [marks.run]: z.string().optional(),
+      [marks.rank]: z.string().optional(),
+      [marks.tombstone]: z.string().optional(),
+    })
+    .optional(),
+  annotations: z
+    .object({
+      [marks.tasks]: z.string().optional(),
+      [marks.node]: z.string().optional(),
+      [marks.stop]: z.string().optional(),
+      [marks.ask]: z.string().optional(),
+    })
+    .optional(),
+});
 const ourPod = z.object({
-  metadata,
+  metadata: ourMetadata,
   spec: z.object({
     nodeName: z.string().optional(),
     terminationGracePeriodSeconds: z.int().optional(),
@@ -150,7 +168,7 @@ export function readOurPod(object: unknown): OurPod | null {
 }
 
 function isCutShort(
-  { deletionTimestamp, deletionGracePeriodSeconds = 0 }: z.infer<typeof metadata>,
+  { deletionTimestamp, deletionGracePeriodSeconds = 0 }: z.infer<typeof ourMetadata>,
   finishedAt: string | null | undefined,
 ): boolean {
   if (deletionTimestamp === undefined) return false;

@@ -66,7 +66,7 @@ export function leases({ tables }: MemoryDatabase): readonly Lease[] {
     }
   }
   return byId(tables.nodes.values()).flatMap(({ id, cluster, leased, state, renewals, renewedMs }) =>
-    state.state === 'removed' || renewedMs === null
+    state.state === 'removed' || renewedMs === null || (!leased && state.state === 'ready')
       ? []
       : [{ node: id, cluster, leased, state: state.state, renewals, renewedMs, runs: runsOn.get(id) ?? [] }],
   );

@@ -75,9 +75,13 @@ SELECT n.id AS node, n.cluster, n.known_as IS NULL AS leased, n.state_name AS st
   coalesce(l.runs, '[]') AS runs
 FROM node n LEFT JOIN (
   SELECT t.node, json_agg(json_build_object('run', t.run, 'stopAfterMs', r.stop_after_ms) ORDER BY t.run) AS runs
-  FROM (SELECT DISTINCT node, run FROM task WHERE NOT over) t JOIN run r ON r.id = t.run GROUP BY t.node
+  FROM (
+    SELECT DISTINCT t.node, t.run FROM task t JOIN node n ON n.id = t.node
+    WHERE NOT t.over AND (n.known_as IS NULL OR n.state_name <> 'ready')
+  ) t JOIN run r ON r.id = t.run GROUP BY t.node
 ) l ON l.node = n.id
-WHERE n.state_name <> 'removed' AND n.renewed_ms IS NOT NULL ORDER BY n.id`,
+WHERE n.state_name <> 'removed' AND n.renewed_ms IS NOT NULL AND (n.known_as IS NULL OR n.state_name <> 'ready')
+ORDER BY n.id`,
 };
 
 export async function leases(database: Database): Promise<readonly Lease[]> {

@@ -144,6 +144,7 @@ export function clusterSuite(harness: Harness): void {
     const { epoch, job, run } = await dispatched(store, [node], aSpec({ stopAfterMs: 20 }));
     const sums = { cluster: 'alpha', nodes: 1, devices: 8, devicesUsed: 0, runs: 1 };
     expect(await store.clusterSums()).toEqual([{ ...sums, ready: 1, open: 1, unproven: 0 }]);
+    expect(await store.leases()).toEqual([]);
     await store.silence(node);
     expect(await store.clusterSums()).toEqual([{ ...sums, ready: 0, open: 0, unproven: 1 }]);
     await harness.pass(30);
