@@ -18,6 +18,7 @@ export interface AgentOptions {
   readonly devices?: string;
   readonly cpus?: number;
   readonly memory?: string;
+  readonly checkpoints?: string;
   /** Ports of other servers it may go to. */
   readonly otherPorts?: readonly number[];
 }
@@ -99,6 +100,7 @@ export async function startSystem(
       agentDir,
     ];
     args.push('--cpus', String(options.cpus ?? 64), '--memory', options.memory ?? '64GiB');
+    if (options.checkpoints) args.push('--checkpoints', options.checkpoints);
     if (options.devices) args.push('--devices', options.devices);
     for (const other of options.otherPorts ?? []) args.push('--server', `http://127.0.0.1:${other}`);
     const portsFile = join(dir, `ports-${options.name}`);

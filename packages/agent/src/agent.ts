@@ -4,6 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { SecureContext } from 'node:tls';
 import { protocolVersion, type ServerMessage } from '@muster/model';
+import { makeCheckpointFolder } from './checkpoint-folder.ts';
 import { CheckpointWatch } from './checkpoint-watch.ts';
 import { Connection } from './connection.ts';
 import { type Discovered, discover } from './discover/inventory.ts';
@@ -312,7 +313,9 @@ class Agent {
     const { inventory, realUuids } = this.#found as Discovered;
     try {
       const user = await this.#userOf(command.user);
+      const { checkpoints: root } = this.#options;
       const world = {
+        checkpoints: root === undefined ? null : await makeCheckpointFolder(root, command.run, user),
         devices: inventory.devices,
         realUuids,
         scratchRoot: this.#scratchRoot,

@@ -31,6 +31,8 @@ export interface AgentOptions {
   /** Which local user runs the tasks of a submitter. Only an agent of root can honour it. */
   readonly userMap?: Readonly<Record<string, string>> | undefined;
   /** The local user of everybody else; `nobody` when not given. */
+  /** A directory that all machines of the cluster see: each job keeps its checkpoints in one of its own below it. */
+  readonly checkpoints?: string | undefined;
   readonly taskUser?: string | undefined;
   /** How long a server may take from the connection to its welcome, before the next one is tried. */
   readonly welcomeWithinMs?: number | undefined;

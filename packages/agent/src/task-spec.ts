@@ -12,6 +12,8 @@ export interface SpecWorld {
   readonly scratchRoot: string;
   /** Null: tasks run as the agent's user. */
   readonly user: TaskUser | null;
+  /** Of the job, where it keeps its checkpoints; null where this machine has no place for them. */
+  readonly checkpoints: string | null;
   /** Where the API is, as this agent reaches it. */
   readonly serverUrl: string;
   readonly agentEnv: Readonly<Record<string, string | undefined>>;
@@ -49,6 +51,7 @@ function taskSpec(command: StartCommand, task: TaskStart, world: SpecWorld): Tas
       MUSTER_TASK_KEY: key,
       MUSTER_SCRATCH: scratch,
       MUSTER_STATUS_FILE: join(scratch, statusFile),
+      ...(world.checkpoints === null ? {} : { MUSTER_CHECKPOINT_DIR: world.checkpoints }),
       MUSTER_SERVER_URL: world.serverUrl,
     },
     workdir: task.workdir,

@@ -200,7 +200,9 @@ export function startCluster(deps: ClusterDeps): Cluster {
     session.told = new Map(
       tasks.map(({ run, rank, state, saved }) => [`${run}/${rank}`, { state, word: saved?.word ?? null }]),
     );
-    for (const { run, state } of tasks) if (state === 'ended') driver.forget(run, node);
+    // A run may have several tasks on the node, and one of them may end long before the others.
+    const live = new Set(tasks.filter(({ state }) => state !== 'ended').map(({ run }) => run));
+    for (const run of new Set(tasks.map((task) => task.run))) if (!live.has(run)) driver.forget(run, node);
   }
 
   async function stopStranger(node: NodeId, run: RunId): Promise<void> {

@@ -2,6 +2,7 @@
 // by replacing the file $MUSTER_STATUS_FILE, or by POST /v1/runs/self/checkpoint with $MUSTER_RUN_TOKEN. Any rank may;
 // the newest word counts for the whole run. Its output is never read for it.
 import * as z from 'zod';
+import { parseRunId, type RunId } from './ids.ts';
 
 /** Progress that a run has saved, as it told. */
 export interface Checkpoint {
@@ -41,6 +42,14 @@ export function parseStatus(text: string): Checkpoint | null {
   const { step, path } = value as Record<string, unknown>;
   const parsed = checkpointSchema.safeParse({ step: step ?? null, path: path ?? null });
   return parsed.success ? parsed.data : null;
+}
+
+/**
+ * Where a job keeps its checkpoints below a cluster's directory for them: the same for every attempt and in every cluster, and for
+ * no other job. A member of an array has one below its array's.
+ */
+export function checkpointFolder(run: RunId): string {
+  return (parseRunId(run)?.job ?? run).replace(/\[(\d+)\]$/, '/$1');
 }
 
 /** A run's checkpoints are logged at most so often; the last word before a stop always is. */

@@ -1,7 +1,13 @@
 // From one task of a start command to one pod, and the service by which the pods of a gang find each other. Every field is made
 // here, from a short list; nothing of a job is passed through. What users write (command, variables, working directory) stands
 // where Kubernetes takes data, with its own `$(NAME)` made harmless.
-import { parseRunId, type RunId, type SignalName, type StartCommand, type TaskStart } from '@muster/model';
+import {
+  checkpointFolder,
+  type RunId,
+  type SignalName,
+  type StartCommand,
+  type TaskStart,
+} from '@muster/model';
 import { askable, askMount, askVolume } from './asking.ts';
 import { finalizer, marks } from './objects.ts';
 
@@ -187,8 +193,7 @@ function volumesOf({ askSignal }: StartCommand, { checkpoints }: PodSettings): o
 function mountsOf({ run, askSignal }: StartCommand, { checkpoints }: PodSettings): object {
   const volumeMounts: object[] = askSignal ? [askMount] : [];
   if (checkpoints !== null) {
-    // The same for every attempt of a job, and for no other job; a member of an array has one below its array's.
-    const subPath = (parseRunId(run)?.job ?? run).replace(/\[(\d+)\]$/, '/$1');
+    const subPath = checkpointFolder(run);
     volumeMounts.push({ name: 'checkpoints', mountPath: checkpointDirectory, subPath });
   }
   return volumeMounts.length === 0 ? {} : { volumeMounts };

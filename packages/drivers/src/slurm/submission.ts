@@ -3,7 +3,7 @@
 // Slurm starts together or not at all. The key is on every component.
 import {
   type Capability,
-  parseRunId,
+  checkpointFolder,
   type SlurmBilling,
   type StartCommand,
   type TaskStart,
@@ -58,8 +58,7 @@ export function submissionOf(
   const groupOf = (node: string): string =>
     components.length === 1 ? '-' : String(components.findIndex(({ nodes }) => nodes.includes(node)));
   const steps = parts.flatMap((part) => stepsOf(part, groupOf(part.node)));
-  const own =
-    checkpoints === null ? null : `${checkpoints}/${parseRunId(first.command.run)?.job ?? first.command.run}`;
+  const own = checkpoints === null ? null : `${checkpoints}/${checkpointFolder(first.command.run)}`;
   const files: RunFiles = {
     tasks: parts.flatMap(({ node, command }) => command.tasks.map(({ rank }) => ({ rank, node }))),
     steps: steps.join(''),

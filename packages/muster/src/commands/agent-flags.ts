@@ -12,6 +12,7 @@ export interface AgentFlags extends MachineFlags {
   readonly dir?: string;
   readonly address?: string;
   readonly ports?: string;
+  readonly checkpoints?: string;
   readonly taskUser?: string;
   readonly userMap?: readonly string[];
   readonly caFile?: string;
@@ -51,6 +52,10 @@ export function agentCommand(cli: Cli): Command {
     .option('--label <name=value>', 'a label that jobs can ask for; several times', collect)
     .option('--address <address>', 'where other nodes reach this one')
     .option('--ports <first-last>', 'ports that plans may use for rendezvous; 20000-20999 when left out')
+    .option(
+      '--checkpoints <dir>',
+      'a directory that all machines see; each job gets one of its own below it, as MUSTER_CHECKPOINT_DIR',
+    )
     .option('--task-user <user>', 'local user that runs tasks, for an agent of root; nobody when left out')
     .option('--user-map <submitter=user>', 'local user for one submitter; several times', collect)
     .option(

@@ -1,5 +1,6 @@
 // muster agent: enrols on the first start, then runs until told to stop or until its node is removed. Tasks are the
 // supervisor's and go on without it.
+import { resolve } from 'node:path';
 import {
   type AgentHandle,
   enrolAgent,
@@ -29,9 +30,22 @@ export async function agent(cli: Cli, flags: AgentFlags): Promise<void> {
   const tooMuch = oversold(machine);
   if (tooMuch !== null) log.warn({}, tooMuch);
   const { address, cgroups, taskUser } = flags;
+  const checkpoints = flags.checkpoints === undefined ? undefined : resolve(flags.checkpoints);
   const caFile = caFileOf(cli, flags);
   const otherServers = flags.server?.slice(1);
-  const options = { ...machine, dir, log, otherServers, ports, userMap, address, caFile, cgroups, taskUser };
+  const options = {
+    ...machine,
+    dir,
+    log,
+    otherServers,
+    ports,
+    userMap,
+    address,
+    caFile,
+    cgroups,
+    taskUser,
+    checkpoints,
+  };
   const stopped = untilStopped(cli, 'muster: stopping at once', ['SIGTERM']);
   let running: AgentHandle | null = null;
   process.on('SIGHUP', () => {
