@@ -1,9 +1,13 @@
 // The Slurm driver on a real Slurm, watched all the time.
 
 import {
+  bashOver,
   createSlurmDriver,
-  localRunDirectories,
+  localFiles,
+  remoteFiles,
+  runDirectories,
   type SlurmDriver,
+  type SshLines,
   slurmCommands,
 } from '@muster/drivers/slurm';
 import type { TestSlurm } from '@muster/drivers/testing';
@@ -15,14 +19,20 @@ export interface SlurmSubject extends ClusterSubject {
   readonly driver: SlurmDriver;
 }
 
-export function slurmSubject(slurm: TestSlurm, more: { readonly waitMaxS?: number } = {}): SlurmSubject {
+export interface SlurmSubjectOptions {
+  readonly waitMaxS?: number;
+  /** Commands and files through this, in place of the machine's own. */
+  readonly over?: SshLines;
+}
+
+export function slurmSubject(slurm: TestSlurm, { over, ...more }: SlurmSubjectOptions = {}): SlurmSubject {
   const ids = new Map(
     slurm.nodes.map((name, i) => [name, freshId('node', 1, new Uint8Array(9).fill(i + 1))] as const),
   );
   const names = new Map([...ids].map(([name, id]) => [id, name]));
   const driver = createSlurmDriver({
-    commands: slurmCommands({ env: slurm.env, prefix: [], timeoutMs: 15_000 }),
-    directories: localRunDirectories(slurm.shared),
+    commands: slurmCommands({ env: slurm.env, timeoutMs: 15_000, ...(over ? { over } : {}) }),
+    directories: runDirectories(slurm.shared, over ? remoteFiles(bashOver(over, 15_000)) : localFiles),
     nodeName: (node) => names.get(node) ?? null,
     billing: () => ({}),
     gatherMs: 2000,

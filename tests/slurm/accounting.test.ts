@@ -30,7 +30,7 @@ onSlurm(
     /** Nobody looks through it unless a test does, as while no server is there. */
     function driverWith(path = slurm().env.PATH as string): SlurmDriver {
       return createSlurmDriver({
-        commands: slurmCommands({ env: { ...slurm().env, PATH: path }, prefix: [], timeoutMs: 4000 }),
+        commands: slurmCommands({ env: { ...slurm().env, PATH: path }, timeoutMs: 4000 }),
         directories: localRunDirectories(slurm().shared),
         nodeName: () => 'n1',
         billing: () => ({}),

@@ -70,7 +70,7 @@ onSlurm('a Slurm that fails', (slurm) => {
   it('runs a job once whose submit was not answered and sent again', async () => {
     const run = freshRun();
     const impatient = createSlurmDriver({
-      commands: slurmCommands({ env: slurm().env, prefix: [], timeoutMs: 1500 }),
+      commands: slurmCommands({ env: slurm().env, timeoutMs: 1500 }),
       directories: localRunDirectories(slurm().shared),
       nodeName: () => 'n1',
       billing: () => ({}),

@@ -28,11 +28,41 @@ const device = z.strictObject({
     .meta({ description: 'of one device' }),
 });
 
+/** ssh reads "%" and blanks in the names of files as signs of its own. */
+const plainPath = absolutePath.refine((path) => /^[\w@.+/-]+$/.test(path), {
+  message: 'must be an absolute path of letters, digits, "_", "@", ".", "+" and "-"',
+});
+
+const ssh = z.strictObject({
+  host: z
+    .string()
+    .max(253)
+    .refine(
+      (text) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(text),
+      'must be a host name or address',
+    )
+    .meta({ description: 'a login node of the cluster' }),
+  user: word.optional().meta({ description: 'the account there; the one of the server when left out' }),
+  port: z.int().min(1).max(65_535).default(22),
+  key: plainPath.optional().meta({
+    description: 'a private key file of the server, without a passphrase; what ssh finds when left out',
+  }),
+  knownHosts: plainPath.optional().meta({
+    description:
+      'a file with the key of the host; the known hosts of the server when left out. An unknown host is refused',
+  }),
+});
+
 export const slurmConfigSchema = z.strictObject({
   kind: z.literal('slurm'),
   ...clusterCommon,
   directory: absolutePath.meta({
-    description: 'a directory that the server and every node of the cluster see',
+    description:
+      'a directory that every node of the cluster sees, and the server, or with ssh the login node',
+  }),
+  ssh: ssh.optional().meta({
+    description:
+      'runs the commands of Slurm on a login node, by ssh; on the machine of the server when left out',
   }),
   conf: absolutePath
     .optional()
@@ -54,6 +84,7 @@ export const slurmConfigSchema = z.strictObject({
 });
 
 export type SlurmConfig = z.output<typeof slurmConfigSchema>;
+export type SlurmSsh = z.output<typeof ssh>;
 export type SlurmBilling = Pick<SlurmConfig, 'partition' | 'account' | 'qos'>;
 
 /** What the nearest project says, and where it says nothing, what the cluster says. */

@@ -7,6 +7,8 @@
 // stop that lies in the directory: where it says so the program is asked to save its work first, and waited for; then the job's
 // signal, its grace, and KILL. So a stop is seen through without us.
 
+import { quoted } from './ssh.ts';
+
 /** The step's only process, which becomes the task's. The words of its file: a directory, one to make, variables, the command. */
 const step = `dir=$1 rank=$2
 mapfile -d "" -t words < "$dir/task-$rank" || exit 126
@@ -93,8 +95,3 @@ exit 0
 }
 
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-
-/** One word of a shell, whatever is in it. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}

@@ -1,14 +1,17 @@
-// Runs the commands of Slurm: argument arrays, never a shell; a clean environment, so that neither the server's variables nor
-// its locale reach a job or a parser; a deadline, because a paused controller answers nobody for a long time.
+// Runs the commands of Slurm, here or on a login node (ssh.ts): argument arrays, never a shell of ours; a clean environment, so that
+// neither the server's variables nor its locale reach a job or a parser; a deadline, because a paused controller answers nobody for
+// a long time.
 import { execFile } from 'node:child_process';
 import { fewAtOnce } from '../few-at-once.ts';
+import type { RemoteBash } from './remote-files.ts';
+import { type SshLines, sshLost } from './ssh.ts';
 
 export interface CommandSettings {
   /** SLURM_CONF and the like; a site's own. */
   readonly env: Readonly<Record<string, string>>;
-  /** Put before every command, such as ['ssh', 'login-node']; none for commands of this machine. */
-  readonly prefix: readonly string[];
   readonly timeoutMs: number;
+  /** Where commands run on another machine. */
+  readonly over?: SshLines;
 }
 
 /** `exited`: it ran and said no. `unanswered`: nothing is known, the request may be carried out later. */
@@ -28,40 +31,53 @@ export type Commands = (program: string, args: readonly string[], input?: string
 
 /** 100,000 jobs are about 400 MB of JSON; what is longer is refused rather than read. */
 const maxOutputBytes = 512 * 1024 * 1024;
-/** Processes of sbatch and scancel. */
-const changesAtOnce = 16;
+/** Processes of sbatch and scancel; a server for ssh takes ten commands at a time on a connection, and looks need some of them. */
+const changesAtOnce = { here: 16, over: 4 };
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-export function slurmCommands({ env, prefix, timeoutMs }: CommandSettings): Commands {
-  const options = {
-    env: { PATH: defaultPath, LC_ALL: 'C', TZ: 'UTC0', ...env },
-    timeout: timeoutMs,
-    killSignal: 'SIGKILL' as const,
-    maxBuffer: maxOutputBytes,
+export function slurmCommands({ env, timeoutMs, over }: CommandSettings): Commands {
+  const clean = { PATH: defaultPath, LC_ALL: 'C', TZ: 'UTC0', ...env };
+  const run: Commands = (program, args, input) => {
+    if (!over) return execute({ program, args, env: clean, timeoutMs, input });
+    return execute({ ...over([program, ...args], clean), env: { PATH: defaultPath }, timeoutMs, input });
   };
-  const run: Commands = (program, args, input) =>
-    new Promise((resolve, reject) => {
-      const [first = program, ...rest] = [...prefix, program, ...args];
-      const child = execFile(first, rest, options, (error, stdout, stderr) => {
-        if (!error) return resolve(stdout);
-        // A code is a number when it exited; no program, no memory and a kill at the deadline have other words.
-        const exited = typeof error.code === 'number' && !error.killed;
-        reject(
-          new CommandError(
-            exited ? 'exited' : 'unanswered',
-            program,
-            exited ? stderr : String(error.message),
-          ),
-        );
-      });
-      // It may end without reading everything.
-      child.stdin?.on('error', () => {});
-      child.stdin?.end(input ?? '');
-    });
-  const changes = fewAtOnce(changesAtOnce);
+  const changes = fewAtOnce(over ? changesAtOnce.over : changesAtOnce.here);
   // A look waits for nobody: while it waits nodes are not renewed.
   return (program, ...rest) =>
     program === 'sbatch' || program === 'scancel'
       ? changes(() => run(program, ...rest))
       : run(program, ...rest);
 }
+
+/** Scripts of ours on the machine that commands run on. */
+export function bashOver(over: SshLines, timeoutMs: number): RemoteBash {
+  const clean = { PATH: defaultPath, LC_ALL: 'C' };
+  return (script, input) =>
+    execute({ ...over(['bash', '-c', script], clean), env: { PATH: defaultPath }, timeoutMs, input });
+}
+
+interface Execution {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly input?: string | undefined;
+}
+
+function execute({ program, args, env, timeoutMs, input }: Execution): Promise<string> {
+  const options = { env, timeout: timeoutMs, killSignal: 'SIGKILL' as const, maxBuffer: maxOutputBytes };
+  return new Promise((resolve, reject) => {
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
+      if (!error) return resolve(stdout);
+      // A code is a number when it exited; no program, no memory and a kill at the deadline have other words.
+      const exited = typeof error.code === 'number' && !error.killed && !isLost(program, error.code);
+      const said = typeof error.code === 'number' && !error.killed ? stderr : String(error.message);
+      reject(new CommandError(exited ? 'exited' : 'unanswered', program, said));
+    });
+    // It may end without reading everything.
+    child.stdin?.on('error', () => {});
+    child.stdin?.end(input ?? '');
+  });
+}
+
+const isLost = (program: string, code: number): boolean => program === 'ssh' && code === sshLost;

@@ -1,12 +1,16 @@
-// A Slurm cluster as its configuration says, for the control plane: commands of this machine, a directory that it sees too.
+// A Slurm cluster as its configuration says, for the control plane: commands and the shared directory of this machine, or of a login
+// node over ssh.
 import { defaultHardware, parseSizeMib, type SlurmConfig, slurmBilling } from '@muster/model';
 import type { Listing, ListingContext, ListingDriver } from '../listing-driver.ts';
-import { slurmCommands } from './commands.ts';
+import { bashOver, slurmCommands } from './commands.ts';
 import { inventoryOf } from './inventory.ts';
 import type { SlurmNode } from './listing.ts';
-import { localRunDirectories } from './run-directory.ts';
+import { remoteFiles } from './remote-files.ts';
+import { runDirectories } from './run-directory.ts';
+import { localFiles } from './shared-files.ts';
 import type { Sight } from './sight.ts';
 import { createSlurmDriver } from './slurm-driver.ts';
+import { sshLines } from './ssh.ts';
 
 /** Longer than the ten seconds for which sbatch itself waits for a controller. */
 const commandTimeoutMs = 15_000;
@@ -16,7 +20,9 @@ const keepMs = 7 * 24 * 3_600_000;
 
 export function openSlurm(config: SlurmConfig, { nodeName }: ListingContext): ListingDriver {
   const env: Record<string, string> = config.conf === undefined ? {} : { SLURM_CONF: config.conf };
-  const directories = localRunDirectories(config.directory);
+  const over = config.ssh && sshLines(config.ssh);
+  const files = over ? remoteFiles(bashOver(over, commandTimeoutMs)) : localFiles;
+  const directories = runDirectories(config.directory, files);
   let tidyAtMs = 0;
 
   /** A look is what happens often; what goes wrong with the file system it meets by itself. */
@@ -27,7 +33,7 @@ export function openSlurm(config: SlurmConfig, { nodeName }: ListingContext): Li
   }
 
   const driver = createSlurmDriver({
-    commands: slurmCommands({ env, prefix: [], timeoutMs: commandTimeoutMs }),
+    commands: slurmCommands({ env, timeoutMs: commandTimeoutMs, ...(over ? { over } : {}) }),
     directories,
     nodeName,
     billing: (project) => slurmBilling(config, project),
@@ -39,7 +45,7 @@ export function openSlurm(config: SlurmConfig, { nodeName }: ListingContext): Li
       tidyNowAndThen();
       return listingOf(await driver.look(), config);
     },
-    close: async () => {},
+    close: async () => over?.close(),
   };
 }
 

@@ -7,11 +7,10 @@
 //   stop           the stop that was asked for: signal and grace, and the signal and the wait of an asking before it
 // A run of which all is known is moved to over/: a script that comes late finds no directory to claim in, and a submit that comes
 // late finds it there. Beside them epoch/N are the epochs that commands came with; the highest counts.
-import { constants } from 'node:fs';
-import { lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRunId, type RunId, type StopCommand } from '@muster/model';
 import * as z from 'zod';
+import { localFiles, type OutputPiece, type SharedFiles, type StampedText } from './shared-files.ts';
 
 const plan = z.strictObject({
   tasks: z.array(z.strictObject({ rank: z.int().min(0), node: z.string() })),
@@ -49,12 +48,7 @@ export interface Evidence {
 }
 
 /** What a task wrote of its saved work, and when, by the file system's clock. */
-export interface StatusText {
-  /** Another one for other content. */
-  readonly stamp: string;
-  readonly text: string;
-  readonly writtenMs: number;
-}
+export type StatusText = StampedText;
 
 export interface RunDirectories {
   readonly of: (run: RunId) => string;
@@ -79,69 +73,86 @@ export interface RunDirectories {
   tidy(keepMs: number): Promise<void>;
 }
 
-export interface OutputPiece {
-  readonly data: Uint8Array;
-  readonly size: number;
-}
-
 /** On a directory that this machine sees too. */
-export function localRunDirectories(shared: string): RunDirectories {
+export const localRunDirectories = (shared: string): RunDirectories => runDirectories(shared, localFiles);
+
+export function runDirectories(shared: string, files: SharedFiles): RunDirectories {
   const of = (run: RunId): string => join(shared, 'runs', run);
   const over = (run: RunId): string => join(shared, 'over', run);
+  const exists = async (dir: string): Promise<boolean> => (await files.names(dir)) !== null;
+  const where = async (run: RunId): Promise<string> => ((await exists(of(run))) ? of(run) : over(run));
   let made: Promise<unknown> | null = null;
   let marks = 0;
   const make = (): Promise<unknown> => {
-    made ??= Promise.all(
-      ['runs', 'over', 'epoch'].map((name) => mkdir(join(shared, name), { recursive: true, mode: 0o700 })),
-    );
+    made ??= Promise.all(['runs', 'over', 'epoch'].map((name) => files.makeAll(join(shared, name))));
+    made.catch(() => {
+      made = null;
+    });
     return made;
   };
 
   /** By a file of now. */
   async function nowMs(): Promise<number> {
     const mark = join(shared, `now-${process.pid}-${++marks}`);
-    await writeFile(mark, '', { mode: 0o600 });
-    const { mtimeMs } = await stat(mark);
-    await rm(mark);
-    return mtimeMs;
+    await files.write(mark, '');
+    const changedMs = await files.changedMs(mark);
+    await files.remove(mark);
+    if (changedMs === null) throw new Error(`${mark} was taken away`);
+    return changedMs;
+  }
+
+  async function stopOf(dir: string): Promise<StopFacts | null> {
+    const content = await files.read(join(dir, 'stop.json'));
+    return content === null ? null : stopFacts.parse(JSON.parse(content));
+  }
+
+  async function exitsIn(dir: string, ranks: readonly number[]): Promise<Map<number, StepExit>> {
+    const told = await Promise.all(
+      ranks.map(async (rank) => [rank, await files.read(join(dir, 'claim', `exit-${rank}`))] as const),
+    );
+    const exits = new Map<number, StepExit>();
+    for (const [rank, text] of told) {
+      const [, code, word] = /^(\d{1,3}|lost) (yes|no)\n$/.exec(text ?? '') ?? [];
+      if (code !== undefined)
+        exits.set(rank, { code: code === 'lost' ? null : Number(code), stopped: word === 'yes' });
+    }
+    return exits;
   }
 
   return {
     of,
     async open() {
       await make();
-      return (await readdir(join(shared, 'runs'))).filter(isRunId);
+      return ((await files.names(join(shared, 'runs'))) ?? []).filter(isRunId);
     },
     isOver: (run) => exists(over(run)),
     async prepare(run, { tasks, steps, words }) {
       await make();
       const dir = of(run);
-      const fresh = await madeNew(dir);
+      const fresh = await files.makeNew(dir);
       // Written by whoever came first; a script may be reading it.
-      if (!fresh && (await textOf(join(dir, 'run.json'))) !== null) return false;
-      const mode = { mode: 0o600 };
-      await writeFile(join(dir, 'steps'), steps, mode);
-      for (const [rank, list] of words)
-        await writeFile(join(dir, `task-${rank}`), list.map((word) => `${word}\0`).join(''), mode);
-      await writeWhole(join(dir, 'run.json'), JSON.stringify({ tasks }));
+      if (!fresh && (await files.read(join(dir, 'run.json'))) !== null) return false;
+      await Promise.all([
+        files.write(join(dir, 'steps'), steps),
+        ...[...words].map(([rank, list]) =>
+          files.write(join(dir, `task-${rank}`), list.map((word) => `${word}\0`).join('')),
+        ),
+      ]);
+      await files.write(join(dir, 'run.json'), JSON.stringify({ tasks }));
       return fresh;
     },
     async evidence(run) {
-      const dir = (await exists(of(run))) ? of(run) : over(run);
-      const meant = await textOf(join(dir, 'run.json'));
-      const stop = await stopOf(dir);
+      const dir = await where(run);
+      const [meant, stop, names, job] = await Promise.all([
+        files.read(join(dir, 'run.json')),
+        stopOf(dir),
+        files.names(join(dir, 'claim')),
+        files.read(join(dir, 'claim', 'job')),
+      ]);
       if (meant === null) return stop === null ? null : { ...nothing, claim: { job: null }, stop };
       const { tasks } = plan.parse(JSON.parse(meant));
-      const names = await namesIn(join(dir, 'claim'));
       if (names === null) return { ...nothing, tasks, stop };
-      const job = await textOf(join(dir, 'claim', 'job'));
-      const exits = new Map<number, StepExit>();
-      for (const rank of ranksOf(names, 'exit-')) {
-        const [, code, word] =
-          /^(\d{1,3}|lost) (yes|no)\n$/.exec(await text(join(dir, 'claim', `exit-${rank}`))) ?? [];
-        if (code !== undefined)
-          exits.set(rank, { code: code === 'lost' ? null : Number(code), stopped: word === 'yes' });
-      }
+      const exits = await exitsIn(dir, ranksOf(names, 'exit-'));
       const id = job === null || !/^\d{1,10}\n$/.test(job) ? null : Number(job);
       return { tasks, claim: { job: id }, started: new Set(ranksOf(names, 'started-')), exits, stop };
     },
@@ -149,124 +160,54 @@ export function localRunDirectories(shared: string): RunDirectories {
       await make();
       if (await exists(over(run))) return true;
       const dir = of(run);
-      await madeNew(dir);
-      await writeWhole(join(dir, 'stop.json'), JSON.stringify({ class: errorClass, reason, code }));
+      await files.makeNew(dir);
+      await files.write(join(dir, 'stop.json'), JSON.stringify({ class: errorClass, reason, code }));
       const first = ask ? `${ask.signal} ${ask.waitMs / 1000}` : '- 0';
-      await writeWhole(join(dir, 'stop'), `${signal} ${Math.max(graceMs, 0) / 1000} ${first}\n`);
+      await files.write(join(dir, 'stop'), `${signal} ${Math.max(graceMs, 0) / 1000} ${first}\n`);
       // The stop lies there before the claim is tried: a script that claimed first reads it or is told of it.
-      return madeNew(join(dir, 'claim'));
+      return files.makeNew(join(dir, 'claim'));
     },
     async forget(run) {
       await make();
-      await rename(of(run), over(run)).catch(unlessMissing);
+      await files.move(of(run), over(run));
     },
     async readOutput(run, rank, offset, maxBytes) {
-      const dir = (await exists(of(run))) ? of(run) : over(run);
-      const file = await open(join(dir, `output-${rank}`)).catch(unlessMissing);
-      if (!file) return { data: new Uint8Array(), size: 0 };
-      try {
-        const { size } = await file.stat();
-        const data = new Uint8Array(Math.max(0, Math.min(maxBytes, size - offset)));
-        const { bytesRead } = await file.read(data, 0, data.length, offset);
-        return { data: data.subarray(0, bytesRead), size };
-      } finally {
-        await file.close();
-      }
+      const file = join(await where(run), `output-${rank}`);
+      return (await files.piece(file, offset, maxBytes)) ?? { data: new Uint8Array(), size: 0 };
     },
     async readStatus(run, rank, before) {
-      const dir = (await exists(of(run))) ? of(run) : over(run);
-      return statusIn(join(dir, `status-${rank}`, 'status.json'), before);
+      return files.stamped(join(await where(run), `status-${rank}`, 'status.json'), statusBytesMax, before);
     },
     nowMs: () => make().then(nowMs),
     async admit(epoch) {
       await make();
       const dir = join(shared, 'epoch');
-      const seen = (await readdir(dir)).map(Number);
+      const seen = ((await files.names(dir)) ?? []).map(Number);
       if (seen.some((other) => other > epoch)) return false;
-      if (!seen.includes(epoch)) await madeNew(join(dir, String(epoch)));
+      if (!seen.includes(epoch)) await files.makeNew(join(dir, String(epoch)));
       return true;
     },
     async tidy(keepMs) {
       await make();
       const now = await nowMs();
-      for (const name of (await readdir(join(shared, 'over'))).filter(isRunId)) {
-        const seen = await stat(over(name)).catch(unlessMissing);
+      for (const run of ((await files.names(join(shared, 'over'))) ?? []).filter(isRunId)) {
         // Moved there is a change of the directory's entry, not of its content.
-        if (seen && now - Math.max(seen.ctimeMs, seen.mtimeMs) > keepMs)
-          await rm(over(name), { recursive: true, force: true });
+        const changedMs = await files.changedMs(over(run));
+        if (changedMs !== null && now - changedMs > keepMs) await files.remove(over(run));
       }
-      const epochs = (await readdir(join(shared, 'epoch'))).map(Number);
+      const epochs = ((await files.names(join(shared, 'epoch'))) ?? []).map(Number);
       for (const epoch of epochs.filter((one) => one < Math.max(...epochs)))
-        await rm(join(shared, 'epoch', String(epoch)), { recursive: true, force: true });
+        await files.remove(join(shared, 'epoch', String(epoch)));
     },
   };
 }
 
 const statusBytesMax = 4096;
 
-async function statusIn(file: string, before: StatusText | null): Promise<StatusText | null> {
-  const found = await lstat(file).catch(unlessMissing);
-  if (!found?.isFile() || found.size > statusBytesMax) return null;
-  const stamp = `${found.ino} ${found.mtimeMs} ${found.size}`;
-  if (before?.stamp === stamp) return before;
-  // Never through a link and without waiting: it is the task's, and may be something else by now.
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const opened = await open(file, flags).catch(() => null);
-  if (!opened) return before;
-  try {
-    const buffer = Buffer.alloc(statusBytesMax);
-    const { bytesRead } = await opened.read(buffer, 0, statusBytesMax, 0);
-    return { stamp, text: buffer.toString('utf8', 0, bytesRead), writtenMs: found.mtimeMs };
-  } finally {
-    await opened.close();
-  }
-}
-
 const nothing = { tasks: [], claim: null, started: new Set<number>(), exits: new Map(), stop: null };
-
-async function stopOf(dir: string): Promise<StopFacts | null> {
-  const content = await textOf(join(dir, 'stop.json'));
-  return content === null ? null : stopFacts.parse(JSON.parse(content));
-}
 
 function ranksOf(names: readonly string[], prefix: string): number[] {
   return names
     .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
     .map((name) => Number(name.slice(prefix.length)));
-}
-
-/** Readers see the old content or the new, never a part. */
-async function writeWhole(file: string, content: string): Promise<void> {
-  await writeFile(`${file}.new`, content, { mode: 0o600 });
-  await rename(`${file}.new`, file);
-}
-
-async function madeNew(dir: string): Promise<boolean> {
-  try {
-    await mkdir(dir, { mode: 0o700 });
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await namesIn(path)) !== null;
-}
-
-async function namesIn(dir: string): Promise<string[] | null> {
-  return (await readdir(dir).catch(unlessMissing)) ?? null;
-}
-
-function text(file: string): Promise<string> {
-  return readFile(file, 'utf8');
-}
-
-async function textOf(file: string): Promise<string | null> {
-  return (await text(file).catch(unlessMissing)) ?? null;
-}
-
-function unlessMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
 }

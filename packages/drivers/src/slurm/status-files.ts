@@ -33,18 +33,19 @@ export class StatusFiles {
 
   /** The reports, each with what its task has saved. */
   async added(reports: readonly ListedReport[]): Promise<ListedReport[]> {
-    const found: ListedReport[] = [];
     // The clock is looked at once, and only when there is something new.
     let nowMs: Promise<number> | null = null;
     const fileTimeMs = (): Promise<number> => {
       nowMs ??= this.#directories.nowMs();
       return nowMs;
     };
-    for (const report of reports) {
-      const saved = report.began ? await this.#savedBy(report, fileTimeMs) : null;
-      found.push(saved ? { ...report, saved } : report);
-    }
-    return found;
+    // All at once: a login node is asked of all in one call.
+    return Promise.all(
+      reports.map(async (report) => {
+        const saved = report.began ? await this.#savedBy(report, fileTimeMs) : null;
+        return saved ? { ...report, saved } : report;
+      }),
+    );
   }
 
   async #savedBy(

@@ -16,7 +16,7 @@ const prefix = 'muster-cluster-';
 /** Written once it is held: what has no such file is another's, or was not held yet. */
 const mark = '.held';
 
-export async function clusterDirectory(kind: 'slurm' | 'kubernetes'): Promise<ClusterDirectory> {
+export async function clusterDirectory(kind: 'slurm' | 'kubernetes' | 'ssh'): Promise<ClusterDirectory> {
   for (const line of await clearKilledRuns(tmpdir())) console.warn(line);
   const dir = mkdtempSync(join(tmpdir(), `${prefix}${kind}-`));
   chmodSync(dir, 0o711);

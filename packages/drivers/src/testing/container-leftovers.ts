@@ -80,7 +80,7 @@ function attempt<T>(read: () => T, otherwise: T): T {
   }
 }
 
-function descendants(pid: number): number[] {
+export function descendants(pid: number): number[] {
   const children = textOf(`/proc/${pid}/task/${pid}/children`).trim().split(' ');
   const own = children.filter((text) => text !== '').map(Number);
   return [...own.flatMap(descendants), ...own];

@@ -12,3 +12,4 @@ export * from './kwok.ts';
 export * from './leftovers.ts';
 export * from './network.ts';
 export * from './slurm.ts';
+export * from './ssh-server.ts';
