@@ -17,6 +17,14 @@ interface Candidate {
   readonly session: string;
 }
 
+// Most looks find nothing, and a server may hold ten thousand sessions: only those of nodes with something to take are named.
+const waiting = {
+  name: 'outbox-nodes',
+  text: `
+SELECT DISTINCT o.node FROM outbox o CROSS JOIN LATERAL (SELECT session FROM node WHERE id = o.node OFFSET 0) n
+WHERE o.attempted_session IS DISTINCT FROM n.session OR o.id = ANY ($1::bigint[])`,
+};
+
 // From the rows, which are few, to their nodes; never from a thousand sessions, most of which have nothing to take.
 const candidates = {
   name: 'outbox-candidates',
@@ -44,10 +52,12 @@ export function outboxTaker(database: Database): TakeOutbox {
   // this process can know, so it takes them again; otherwise they would wait for the node's next session.
   const doubtful = new Set<number>();
   return async (sessions, limit) => {
-    const names = sessions.map((session) => session.session);
-    const fenced = new Set(sessions.flatMap((one) => (one.fenced ? [one.session] : [])));
     const again = [...doubtful];
-    // Most looks find nothing; they cost one read and no transaction.
+    const nodes = new Set((await database.query<{ node: NodeId }>(waiting, [again])).map(({ node }) => node));
+    const wanted = sessions.filter(({ node }) => nodes.has(node));
+    if (wanted.length === 0) return [];
+    const names = wanted.map((session) => session.session);
+    const fenced = new Set(wanted.flatMap((one) => (one.fenced ? [one.session] : [])));
     const found = await database.query<Candidate>(candidates, [names, limit, again]);
     if (found.length === 0) return [];
     const ids = found.map((row) => row.id);
