@@ -60,6 +60,16 @@ describe('reports of pods', () => {
       terminated({ exitCode: 139, reason: 'Error' }),
       { class: 'user', code: null, signal: 'SIGSEGV' },
     ],
+    [
+      'a node that lost its containers',
+      terminated({ exitCode: 255, reason: 'Unknown' }),
+      { class: 'infrastructure', code: null, reason: { code: 'container-lost' } },
+    ],
+    [
+      'a kubelet that did not find the container again',
+      terminated({ exitCode: 137, reason: 'ContainerStatusUnknown' }),
+      { class: 'infrastructure', code: null, signal: null },
+    ],
     ['no memory', terminated({ exitCode: 137, reason: 'OOMKilled' }), { class: 'out-of-memory' }],
     [
       'a command that is not there',

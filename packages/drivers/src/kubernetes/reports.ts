@@ -67,12 +67,17 @@ function kubeletCode(reason: string): string {
   return reason === 'Evicted' ? 'evicted' : 'node-refused';
 }
 
+/** The runtime's and the kubelet's words for a container that was gone when they came back; the exit code is made up. */
+const lostContainer: ReadonlySet<string> = new Set(['Unknown', 'ContainerStatusUnknown']);
+
 function containerWhy({
   reason,
   message,
   exitCode,
 }: Extract<OurPod['container'], { is: 'terminated' }>): Why {
   if (reason === 'OOMKilled') return ['out-of-memory', 'out-of-memory', 'ran out of memory'];
+  if (lostContainer.has(reason))
+    return ['infrastructure', 'container-lost', 'the node lost the container: how it ended is not known'];
   if (notStarted.has(reason))
     return ['user', 'not-started', `could not be started: ${message}`.slice(0, 500)];
   const signal = signalOf(exitCode);
@@ -82,7 +87,8 @@ function containerWhy({
 }
 
 function endingOf({ container }: OurPod): { readonly code: number | null; readonly signal: string | null } {
-  if (container.is !== 'terminated' || !container.began) return { code: null, signal: null };
+  if (container.is !== 'terminated' || !container.began || lostContainer.has(container.reason))
+    return { code: null, signal: null };
   const signal = signalOf(container.exitCode);
   return { code: signal === null ? container.exitCode : null, signal };
 }
