@@ -55,34 +55,40 @@ export async function followPods(
   };
 }
 
+export type Reached = 'bound' | 'running';
+
 export interface PodCount {
-  /** Resolves when so many run; rejects when the watch ends before. */
-  untilRunning(count: number, withinMs: number): Promise<void>;
+  /** Resolves when so many have come so far; rejects when the watch ends before. */
+  until(reached: Reached, count: number, withinMs: number): Promise<void>;
   close(): void;
 }
 
 const uidText = /"uid":"([^"]+)"/;
+const signs: Readonly<Record<Reached, string>> = { bound: '"nodeName":"', running: '"phase":"Running"' };
 
 export async function countPods(client: KubeClient, namespace: string): Promise<PodCount> {
-  const running = new Set<string>();
+  const seen: Record<Reached, Set<string>> = { bound: new Set(), running: new Set() };
   let look: () => void = () => {};
   const followed = await followPods(
     client,
     namespace,
     (line) => {
-      if (line.includes('"phase":"Running"')) running.add(uidText.exec(line)?.[1] ?? '');
+      const uid = uidText.exec(line)?.[1] ?? '';
+      for (const reached of ['bound', 'running'] as const)
+        if (line.includes(signs[reached])) seen[reached].add(uid);
     },
     () => look(),
   );
   return {
-    untilRunning(count, withinMs) {
+    until(reached, count, withinMs) {
       return new Promise((resolve, reject) => {
         const timer = setTimeout(
-          () => reject(new Error(`${running.size} of ${count} pods run after ${withinMs} ms`)),
+          () =>
+            reject(new Error(`${seen[reached].size} of ${count} pods are ${reached} after ${withinMs} ms`)),
           withinMs,
         );
         look = () => {
-          if (!followed.broken && running.size < count) return;
+          if (!followed.broken && seen[reached].size < count) return;
           clearTimeout(timer);
           if (followed.broken) reject(followed.broken);
           else resolve();
