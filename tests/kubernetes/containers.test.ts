@@ -1,10 +1,10 @@
 // The Kubernetes driver where processes run: a real kubelet and containers. What users write, signals, failures by their class, and
 // that nothing is left of any of it.
 import { readdirSync } from 'node:fs';
-import { leftoversOf } from '@muster/drivers/testing';
+import { leftoversOf, processesWith } from '@muster/drivers/testing';
 import type { RunId } from '@muster/model';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startNode } from '../harness/kubernetes-node.ts';
+import { startNode, type TestNode } from '../harness/kubernetes-node.ts';
 import { type KubernetesSubject, kubernetesSubject } from '../harness/kubernetes-subject.ts';
 import { onKubernetes } from '../harness/on-kubernetes.ts';
 import { eventually } from '../harness/processes.ts';
@@ -13,8 +13,9 @@ import { podPath } from './played-kubelet.ts';
 
 onKubernetes('pods of Kubernetes', ['containers'], (kubernetes) => {
   let subject: KubernetesSubject;
+  let node: TestNode;
   beforeAll(async () => {
-    await startNode(kubernetes(), 'n1');
+    node = await startNode(kubernetes(), 'n1');
     subject = kubernetesSubject(kubernetes(), ['n1']);
   });
   afterAll(() => subject?.close());
@@ -82,6 +83,40 @@ onKubernetes('pods of Kubernetes', ['containers'], (kubernetes) => {
     expect(await ended(subject, run)).toMatchObject([
       { class: 'cancelled', reason: { code: 'deleted-in-kubernetes' } },
     ]);
+  });
+
+  it('F29: holds the room of a pod that vanished while its kubelet was silent, until the kubelet is heard of and runs it no more', async () => {
+    const run = freshRun();
+    // A number that no other process on this machine sleeps for.
+    const seconds = `600.${process.pid}`;
+    await submit(subject, run, { n1: [shellTask(0, `exec sleep ${seconds}`)] });
+    await started(subject, run);
+    expect(processesWith(seconds)).toHaveLength(1);
+    node.kubelet.signal('SIGSTOP');
+    try {
+      await kubernetes().admin.call('DELETE', podPath(run), { gracePeriodSeconds: 0 });
+      await kubernetes().admin.call('PATCH', podPath(run), { metadata: { finalizers: null } });
+      await eventually('its object is gone', 30_000, async () =>
+        kubernetes()
+          .admin.call('GET', podPath(run))
+          .then(
+            () => false,
+            () => true,
+          ),
+      );
+      expect(processesWith(seconds)).toHaveLength(1);
+      const told = [...(await subject.driver.look(true)).reports.values()].flat();
+      expect(told.find((report) => report.run === run)).toMatchObject({ state: 'running' });
+    } finally {
+      node.kubelet.signal('SIGCONT');
+    }
+    expect(await ended(subject, run, 1, 150_000)).toMatchObject([
+      {
+        class: 'infrastructure',
+        reason: { code: 'vanished', message: expect.stringContaining('n1 runs it no more') },
+      },
+    ]);
+    expect(processesWith(seconds)).toEqual([]);
   });
 
   it('leaves no process, mount, network or control group behind', async () => {

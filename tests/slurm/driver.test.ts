@@ -197,6 +197,37 @@ onSlurm('the Slurm driver', (slurm) => {
     expect(await outputOf(waits, 0)).toBe('');
   });
 
+  it('F30: leaves a job waiting that somebody holds in Slurm, and runs it once they let it go', async () => {
+    const [blocker, held] = [freshRun(), freshRun()];
+    const whole = { cpuMilli: 8000 };
+    await submit(subject, blocker, { n3: [shellTask(0, 'sleep 600', whole)] });
+    await started(subject, blocker);
+    await submit(subject, held, { n3: [shellTask(0, 'echo let go', whole)] });
+    const state = async (format: string) =>
+      (await slurm().command('squeue', '--noheader', `--name=${held}`, `--format=${format}`)).trim();
+    await slurm().command('scontrol', 'hold', await state('%i'));
+    const impatient = slurmSubject(slurm(), { waitMaxS: 1 });
+    await cancel(subject, blocker);
+    expect(await ended(subject, blocker)).toMatchObject([{ class: 'cancelled' }]);
+    // Its nodes have room, and it is older than what may wait; somebody has looked since.
+    const looked = await eventually('it has waited for long', 60_000, async () => {
+      const { overdue } = await impatient.driver.look();
+      return Date.now() / 1000 - (await submittedAt(held)) > 5 ? overdue : null;
+    });
+    expect(looked.has(held)).toBe(false);
+    expect(await state('%T %r')).toMatch(/^PENDING JobHeld/);
+    await impatient.close();
+    await slurm().command('scontrol', 'release', await state('%i'));
+    expect(await ended(subject, held)).toEqual([{ ok: true }]);
+    expect(await outputOf(held, 0)).toBe('let go\n');
+  });
+
+  /** Both clocks are this machine's. */
+  const submittedAt = async (run: RunId): Promise<number> => {
+    const text = await slurm().command('squeue', '--noheader', `--name=${run}`, '--format=%V');
+    return Date.parse(text.trim()) / 1000;
+  };
+
   it('takes a hand from outside for what it is, and Slurm does not start the job again', async () => {
     const [byHand, lost] = [freshRun(), freshRun()];
     await submit(subject, byHand, { n1: [shellTask(0, 'sleep 600')] });
