@@ -83,4 +83,4 @@ it('does what it shows', async () => {
   ]);
   await system.client.jobs.cancel(id);
   await system.ended(id, withinMs);
-});
+}, 300_000);
