@@ -1,8 +1,6 @@
 // A whole cluster dies while twenty jobs run over three: nothing runs twice, what is proven over starts elsewhere, the rest says which
 // proof is missing; and when the cluster is back, or an operator has spoken, all ends well. Takes six minutes, so it runs when asked for:
 //   MUSTER_LOST_CLUSTER=1 npx vitest run --project system tests/moves/lost-cluster.test.ts
-// Known: a Slurm that was killed before it saved a start runs that job again under the same id, which finds its key claimed and ends
-// with 0; such a run is then never told as over (docs/decisions/0015-moves.md).
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';

@@ -99,6 +99,43 @@ onSlurm('a Slurm that fails, behind a server', (slurm) => {
     await allOpen(system, slurm());
   });
 
+  it('F24: a node whose slurmd died keeps its job, which Slurm gave up and which still runs, until it answers again', async () => {
+    const pid = `${system.sideFile}.pid`;
+    // The second attempt fails when the first one's process lives.
+    const first = `sleep 600 & echo $! > ${pid}; wait`;
+    const job = await proven(
+      `if [ "$MUSTER_ATTEMPT" = 1 ]; then ${first}; else ! kill -0 "$(cat ${pid})" || exit 9; fi`,
+    );
+    await began(job);
+    const { id, tasks } = await runOf(job);
+    const node = tasks[0]?.nodeName.replace('alpha-', '') as string;
+    await slurm().slurmd.get(node)?.end('SIGKILL');
+    await eventually('Slurm gives the job up', withinMs, async () => {
+      const states = await slurm().command(
+        'squeue',
+        '--noheader',
+        '--states=all',
+        '--format=%T',
+        '--name',
+        id,
+      );
+      return states.trim() === 'NODE_FAIL';
+    });
+    const { answeredAt } = await system.client.clusters.get('alpha');
+    await eventually('the leader has looked since', withinMs, async () => {
+      return (await system.client.clusters.get('alpha')).answeredAt !== answeredAt;
+    });
+    expect([(await runOf(job)).state.state, begins(job)]).toEqual(['running', 1]);
+    slurm().slurmd.get(node)?.start();
+    expect(await resultOf(job)).toEqual({ outcome: 'succeeded' });
+    expect((await system.store.runs(job)).map(({ state }) => state)).toMatchObject([
+      { result: { class: 'infrastructure', reason: { code: 'node-failed' } } },
+      { result: { outcome: 'succeeded' } },
+    ]);
+    await slurm().ready();
+    await allOpen(system, slurm());
+  });
+
   it('F30: a job cancelled in Slurm by an outside hand ends so, says so, and is not started again', async () => {
     const job = await proven('sleep 600');
     await began(job);

@@ -75,7 +75,11 @@ stop() {
 }
 trap stop USR1
 # From here on a stop does not find the key free, and tells us by the signal.
-mkdir "$dir/claim" 2> /dev/null || exit 0
+if ! mkdir "$dir/claim" 2> /dev/null; then
+  # A controller that was killed before it wrote that the job had begun runs it again, under its id.
+  read -r claimed 2> /dev/null < "$dir/claim/job" && [ "$claimed" = "$SLURM_JOB_ID" ] && : > "$dir/claim/again"
+  exit 0
+fi
 echo "$SLURM_JOB_ID" > "$dir/claim/job.new" && mv "$dir/claim/job.new" "$dir/claim/job"
 [ -e "$dir/stop" ] && exit 0
 

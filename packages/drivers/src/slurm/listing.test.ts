@@ -47,6 +47,7 @@ test('a node is read with its devices, features and partitions', () => {
     features: ['ib', 'rack1'],
     partitions: ['main'],
     usable: true,
+    answers: true,
     state: 'mixed',
     reason: '',
   });

@@ -72,6 +72,8 @@ export interface SlurmNode {
   readonly partitions: readonly string[];
   /** New jobs may be put there, as far as Slurm is concerned. */
   readonly usable: boolean;
+  /** Its controller hears of it. */
+  readonly answers: boolean;
   readonly state: string;
   readonly reason: string;
 }
@@ -158,6 +160,7 @@ export function parseNodes(text: string): SlurmNode[] {
     partitions: node.partitions,
     // A flag says more than the state: DRAIN, NOT_RESPONDING, MAINTENANCE, POWERED_DOWN and their like.
     usable: ['idle', 'mixed', 'allocated'].includes(node.state) && node.state_flags.length === 0,
+    answers: !node.state_flags.includes('NOT_RESPONDING'),
     state: [node.state, ...node.state_flags].join('+').toLowerCase(),
     reason: node.reason,
   }));

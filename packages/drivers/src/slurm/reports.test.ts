@@ -37,7 +37,7 @@ function job(id: number, state: JobState, more: Partial<SlurmJob> = {}): SlurmJo
 
 function left(more: Partial<Evidence> = {}): Evidence {
   const tasks = [{ rank: 0, node: 'n1' }];
-  return { tasks, claim: null, started: new Set(), exits: new Map(), stop: null, ...more };
+  return { tasks, claim: null, started: new Set(), exits: new Map(), stop: null, again: false, ...more };
 }
 
 const claimedBy = (id: number | null, more: Partial<Evidence> = {}): Evidence =>
@@ -212,4 +212,33 @@ describe('with accounting', () => {
       'cancelled: cancelled in Slurm, not through Muster',
     );
   });
+});
+
+describe('on a node that does not answer', () => {
+  const silent = new Set(['n1']);
+  const state = (evidence: Evidence, jobs: readonly SlurmJob[]): string | undefined =>
+    reportsOf(run, evidence, jobs, { ...nothingKnown, settled: true, silent })[0]?.state;
+
+  test('what Slurm gave up may still run', () => {
+    expect(state(claimedBy(5), [job(5, 'NODE_FAIL')])).toBe('running');
+    expect(state(claimedBy(5), [])).toBe('running');
+    for (const code of [null, 1, 137]) expect(state(claimedBy(5, exited(code)), [])).toBe('running');
+  });
+
+  test('a good end is one, and what never began is over', () => {
+    expect(state(claimedBy(5, exited(0)), [])).toBe('ended');
+    expect(state(left(), [job(5, 'NODE_FAIL')])).toBe('ended');
+    expect(state(left({ claim: { job: null }, stop }), [])).toBe('ended');
+  });
+});
+
+test('a job that Slurm ran a second time is over once its nodes have registered', () => {
+  const again = claimedBy(5, { again: true });
+  expect(told(again, [job(5, 'COMPLETED')])).toBe('running');
+  expect(told(again, [job(5, 'RUNNING')], true)).toBe('running');
+  expect(told(again, [job(5, 'COMPLETED')], true)).toBe(
+    'infrastructure: Slurm lost that the job had begun, ended it, and ran it again for nothing',
+  );
+  expect(told({ ...again, stop }, [job(5, 'COMPLETED')], true)).toBe(`preemption: ${stop.reason}`);
+  expect(told(claimedBy(5, { again: true, ...exited(0) }), [job(5, 'COMPLETED')], true)).toBe('ended well');
 });

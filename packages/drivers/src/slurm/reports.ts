@@ -17,9 +17,16 @@ export interface Circumstances {
   readonly settled: boolean;
   readonly controller: ControllerLife | null;
   readonly accounting: Accounting;
+  /** Nodes of which a word that something is over is not believed. */
+  readonly silent: ReadonlySet<string>;
 }
 
-export const nothingKnown: Circumstances = { settled: false, controller: null, accounting: noAccounting };
+export const nothingKnown: Circumstances = {
+  settled: false,
+  controller: null,
+  accounting: noAccounting,
+  silent: new Set(),
+};
 
 /** Nothing is reported of a run that nobody claimed and Slurm does not list: it was never taken, or forgotten, and may be submitted. */
 export function reportsOf(
@@ -33,10 +40,25 @@ export function reportsOf(
   if (evidence.claim === null && !job) return [];
   return evidence.tasks.map(({ rank, node }) => {
     const began = evidence.started.has(rank);
-    const exit = exitOf(run, rank, evidence, job, circumstances);
+    const exit = isProven(rank, node, evidence, circumstances)
+      ? exitOf(run, rank, evidence, job, circumstances)
+      : null;
     if (exit) return { run, rank, node, began, state: 'ended', exit };
     return { run, rank, node, began, state: began ? 'running' : 'accepted', exit: null };
   });
+}
+
+/**
+ * Of a node that does not answer nothing but a good end is believed: what Slurm gave up there may still run. The script may be on
+ * another node, so a code that it was given may be srun's own. What never began there needs no proof.
+ */
+function isProven(
+  rank: number,
+  node: string,
+  { claim, exits }: Evidence,
+  { silent }: Circumstances,
+): boolean {
+  return !silent.has(node) || (claim?.job ?? null) === null || exits.get(rank)?.code === 0;
 }
 
 /** The job that has the key. One that has it and did not yet say so is the only one that lives. */
@@ -52,7 +74,7 @@ function newest(own: readonly SlurmJob[]): SlurmJob | undefined {
 function exitOf(
   run: RunId,
   rank: number,
-  { claim, started, exits, stop }: Evidence,
+  { claim, started, exits, stop, again }: Evidence,
   job: SlurmJob | undefined,
   { settled, controller, accounting }: Circumstances,
 ): TaskExit | null {
@@ -64,6 +86,7 @@ function exitOf(
   // A stop had the key before any job: whatever comes later finds it claimed.
   if (stop && claim?.job === null) return failed(stop.class, stop.code, stop.reason);
   if (job?.phase === 'over') {
+    if (again && job.state === 'COMPLETED') return settled ? ranAgain(stop) : null;
     if (stop !== null || job.state !== 'CANCELLED') return exitOfState(job.state, stop);
     if (endedByRestart(job, claim !== null, controller)) return forgotten;
     const account = accounting.of(run, job.id);
@@ -178,6 +201,13 @@ type Why = readonly [ErrorClass, string, string];
 function whyOf(state: JobState, by: string | null): Why | undefined {
   if (by === null || state !== 'CANCELLED') return whys[state];
   return ['cancelled', 'cancelled-in-slurm', `cancelled in Slurm by ${by}, not through Muster`];
+}
+
+/** The controller had lost that the job began. Its nodes ended what it did not expect there when they registered. */
+function ranAgain(stop: StopFacts | null): TaskExit {
+  if (stop) return failed(stop.class, 'stopped', stop.reason);
+  const why = 'Slurm lost that the job had begun, ended it, and ran it again for nothing';
+  return failed('infrastructure', 'forgotten', why);
 }
 
 const forgotten = failed(

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   mkdirSync,
   mkdtempSync,
@@ -12,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RunId, StopCommand } from '@muster/model';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { batchScript } from './batch-script.ts';
 import { localRunDirectories, type RunDirectories } from './run-directory.ts';
 
 const run = 'run_000000000000000001_1' as RunId;
@@ -114,4 +116,20 @@ test("a task's word of saved work is read as it stands, and never through a link
   symlinkSync('/etc/passwd', join(dir, 'status.json'));
   expect(await directories.readStatus(run, 0, first)).toBeNull();
   expect(Math.abs((await directories.nowMs()) - Date.now())).toBeLessThan(60_000);
+});
+
+test('a job that Slurm runs a second time finds its key claimed by its own id, does nothing, and leaves word', async () => {
+  await directories.prepare(run, files);
+  mkdirSync(claim());
+  writeFileSync(join(claim(), 'job'), '17\n');
+  const script = (id: string): Buffer =>
+    execFileSync('bash', ['-c', batchScript(directories.of(run))], { env: { SLURM_JOB_ID: id } });
+  script('18');
+  expect((await directories.evidence(run))?.again).toBe(false);
+  script('17');
+  expect(await directories.evidence(run)).toMatchObject({
+    again: true,
+    started: new Set(),
+    exits: new Map(),
+  });
 });

@@ -45,6 +45,8 @@ export interface Evidence {
   /** The code that srun gave, null when it gave none for the task, and whether the stop's signal had been sent. */
   readonly exits: ReadonlyMap<number, StepExit>;
   readonly stop: StopFacts | null;
+  /** Slurm ran the job that has the key a second time, which found it claimed and did nothing. */
+  readonly again: boolean;
 }
 
 /** What a task wrote of its saved work, and when, by the file system's clock. */
@@ -154,7 +156,8 @@ export function runDirectories(shared: string, files: SharedFiles): RunDirectori
       if (names === null) return { ...nothing, tasks, stop };
       const exits = await exitsIn(dir, ranksOf(names, 'exit-'));
       const id = job === null || !/^\d{1,10}\n$/.test(job) ? null : Number(job);
-      return { tasks, claim: { job: id }, started: new Set(ranksOf(names, 'started-')), exits, stop };
+      const started = new Set(ranksOf(names, 'started-'));
+      return { tasks, claim: { job: id }, started, exits, stop, again: names.includes('again') };
     },
     async stop(run, { class: errorClass, reason, signal, graceMs, ask }, code) {
       await make();
@@ -204,7 +207,14 @@ export function runDirectories(shared: string, files: SharedFiles): RunDirectori
 
 const statusBytesMax = 4096;
 
-const nothing = { tasks: [], claim: null, started: new Set<number>(), exits: new Map(), stop: null };
+const nothing = {
+  tasks: [],
+  claim: null,
+  started: new Set<number>(),
+  exits: new Map(),
+  stop: null,
+  again: false,
+};
 
 function ranksOf(names: readonly string[], prefix: string): number[] {
   return names

@@ -7,6 +7,7 @@ import type { Commands } from './commands.ts';
 import type { SlurmJob, SlurmNode } from './listing.ts';
 import { jobsOf, reportsOf } from './reports.ts';
 import type { RunDirectories } from './run-directory.ts';
+import type { SilentNodes } from './silent-nodes.ts';
 import { deviceGres } from './submission.ts';
 import { parseTopology, type Switches } from './topology.ts';
 
@@ -42,6 +43,7 @@ export async function sightOf(
   directories: RunDirectories,
   listJobs: () => Promise<SlurmJob[]>,
   listNodes: () => Promise<SlurmNode[]>,
+  silentNodes: SilentNodes,
   accounting: Accounting,
   waitMaxS: number,
 ): Promise<Sight> {
@@ -60,6 +62,7 @@ export async function sightOf(
     settled,
     controller,
     accounting: controller.hasAccounting ? accounting : noAccounting,
+    silent: silentNodes.names(),
   };
   const reports: ListedReport[] = [];
   for (const [run, seen] of early) {

@@ -18,9 +18,10 @@ import { accountingOf } from './accounting.ts';
 import { batchScript } from './batch-script.ts';
 import { CommandError, type Commands } from './commands.ts';
 import { parseJobs, parseNodes, type SlurmJob, type SlurmNode } from './listing.ts';
-import { exitOfState, jobsOf, reportsOf } from './reports.ts';
+import { exitOfState, jobsOf, nothingKnown, reportsOf } from './reports.ts';
 import type { RunDirectories } from './run-directory.ts';
 import { type Sight, sightOf } from './sight.ts';
+import { SilentNodes } from './silent-nodes.ts';
 import { StatusFiles } from './status-files.ts';
 import { type RunPart, slurmCapabilities, submissionOf } from './submission.ts';
 
@@ -58,12 +59,14 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
   let hasAccounting = false;
   const gathering = new Gathering(deps.gatherMs ?? 10_000, send);
   const statuses = new StatusFiles(directories);
+  const silent = new SilentNodes();
 
   const jobs = async (): Promise<SlurmJob[]> => parseJobs(await commands('squeue', ['--json']));
 
   async function nodes(): Promise<SlurmNode[]> {
     const list = parseNodes(await commands('sinfo', ['--json']));
     known = new Map(list.map((node) => [node.name, node]));
+    silent.see(list, performance.now());
     return list;
   }
 
@@ -106,7 +109,8 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
 
   async function held(run: RunId) {
     const evidence = await directories.evidence(run);
-    return evidence ? reportsOf(run, evidence, await jobs()) : [];
+    if (!evidence) return [];
+    return reportsOf(run, evidence, await jobs(), { ...nothingKnown, silent: silent.names() });
   }
 
   /**
@@ -194,7 +198,15 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
         throw new OperationalError('node-unreachable', message, { cause: error });
       }),
     async look() {
-      const sight = await sightOf(commands, directories, jobs, nodes, accounting, deps.waitMaxS ?? 60);
+      const sight = await sightOf(
+        commands,
+        directories,
+        jobs,
+        nodes,
+        silent,
+        accounting,
+        deps.waitMaxS ?? 60,
+      );
       hasAccounting = sight.hasAccounting;
       for (const [run, reason] of sight.overdue) await giveUp(run, reason);
       return { ...sight, reports: await statuses.added(sight.reports) };

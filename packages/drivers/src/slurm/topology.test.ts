@@ -62,6 +62,7 @@ test('a node of Slurm is a node like any other, its words as labels', () => {
     features: ['ib'],
     partitions: ['main', 'debug'],
     usable: true,
+    answers: true,
     state: 'idle',
     reason: '',
   };
