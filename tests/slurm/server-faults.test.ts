@@ -162,7 +162,7 @@ onSlurm('a Slurm that fails, behind a server', (slurm) => {
     });
     const { text } = await system.client.jobs.why(job);
     expect(text).toMatch(
-      /: cluster alpha must answer \(.*\), or an operator must say that alpha-n\d is gone/,
+      /: cluster alpha must answer \(.*\), or an operator must say that it is gone \(muster clusters lost alpha, or muster nodes lost for alpha-n\d\)/,
     );
     slurm().controller.signal('SIGCONT');
     expect(await resultOf(job)).toEqual({ outcome: 'succeeded' });
