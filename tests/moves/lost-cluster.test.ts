@@ -1,6 +1,6 @@
 // A whole cluster dies while twenty jobs run over three: nothing runs twice, what is proven over starts elsewhere, the rest says which
 // proof is missing; and when the cluster is back, or an operator has spoken, all ends well. Takes six minutes, so it runs when asked for:
-//   MUSTER_LOST_CLUSTER=1 npx vitest run --project system tests/moves/lost-cluster.test.ts
+//   npm run test:lost-cluster
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
