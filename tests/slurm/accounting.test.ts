@@ -1,6 +1,6 @@
 // Row F25 of the fault matrix, on a real slurmdbd and MariaDB: what the controller has forgotten is told as the accounting knows it,
 // and where that is gone, slow or cannot be read, as before there was any.
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   createSlurmDriver,
@@ -49,7 +49,7 @@ onSlurm(
       submit(subjectOf(driver), run, { n1: [shellTask(0, script, more)] });
     const file = (run: RunId, name: string): string => join(slurm().shared, 'runs', run, name);
     const begun = (run: RunId) =>
-      eventually(`${run} begins`, withinMs, () => readFileSync(file(run, 'claim/started-0'), 'utf8') === '');
+      eventually(`${run} begins`, withinMs, () => existsSync(file(run, 'claim/started-0')));
     const listed = (run: RunId) => slurm().command('squeue', '--noheader', '--states=all', `--name=${run}`);
     const forgotten = (run: RunId) =>
       eventually(`the controller forgets ${run}`, withinMs, async () => (await listed(run)) === '');
