@@ -1,5 +1,5 @@
 // The nodes of a cluster, for what is asked of or done to all of them.
-import type { NodeId } from '@muster/model';
+import { isName, type NodeId } from '@muster/model';
 import type { Api } from './deps.ts';
 import { notFound } from './problem.ts';
 
@@ -7,6 +7,8 @@ const pageNodes = 1000;
 
 /** Those that were not removed; refused as not found where there is none. */
 export async function nodesOfCluster(api: Api, cluster: string): Promise<NodeId[]> {
+  // What is no name may not even be text to the database.
+  if (!isName(cluster)) throw notFound('cluster', cluster);
   const ids: NodeId[] = [];
   for (let after: string | null = null; ; ) {
     const rows = await api.store.nodes({ cluster, after, limit: pageNodes });
