@@ -22,8 +22,33 @@ function scripted(...answers: (string | Error)[]) {
     if (answer instanceof Error) throw answer;
     return answer;
   };
-  return { accounting: accountingOf(commands), asked };
+  // Nobody is waited for, unless a test stops the clock.
+  const clock = { atMs: 0, stepMs: 60_000 };
+  const nowMs = (): number => {
+    clock.atMs += clock.stepMs;
+    return clock.atMs;
+  };
+  return { accounting: accountingOf(commands, nowMs), asked, clock };
 }
+
+test('an accounting that is a moment behind is asked again, for a moment', async () => {
+  const running = answerOf(record(runs[0], 1, 'RUNNING'));
+  const { accounting, clock } = scripted(running, answerOf(record(runs[0], 1)), running, running);
+  clock.stepMs = 0;
+  const answered = () => new Promise((resolve) => setImmediate(resolve));
+  expect(accounting.of(runs[0], 1)).toBeNull();
+  await answered();
+  expect(accounting.of(runs[0], 1)).toBeNull();
+  await answered();
+  expect(accounting.of(runs[0], 1)).toMatchObject({ kind: 'ended', job: { endedBy: 'ann' } });
+  accounting.forget(runs[0]);
+  expect(accounting.of(runs[0], 1)).toBeNull();
+  await answered();
+  expect(accounting.of(runs[0], 1)).toBeNull();
+  await answered();
+  clock.stepMs = 60_000;
+  expect(accounting.of(runs[0], 1)).toMatchObject({ kind: 'nothing' });
+});
 
 test('runs that are asked for together are asked for at once, and once', async () => {
   const { accounting, asked } = scripted(answerOf(record(runs[0], 1)), answerOf(record(runs[1], 2)));

@@ -21,9 +21,13 @@ export interface Accounting {
 
 /** Runs in one question; the words of a command are limited. */
 const together = 200;
+/** The controller tells slurmdbd of an end a moment after it says so itself. */
+const behindMs = 10_000;
 
-export function accountingOf(commands: Commands): Accounting {
+export function accountingOf(commands: Commands, nowMs = (): number => performance.now()): Accounting {
   const known = new Map<RunId, readonly AccountedJob[] | string>();
+  /** Since when an answer without an end is not taken for the last word. */
+  const behindSince = new Map<RunId, number>();
   const wanted = new Set<RunId>();
   let asking: Promise<void> | null = null;
 
@@ -48,9 +52,17 @@ export function accountingOf(commands: Commands): Accounting {
 
   function of(run: RunId, job: number | null): Account | null {
     const jobs = known.get(run);
-    if (jobs !== undefined) return accountOf(jobs, job);
+    const account = jobs === undefined ? null : accountOf(jobs, job);
+    if (account && !mayBeBehind(run, jobs, account)) return account;
     void start(run);
     return null;
+  }
+
+  function mayBeBehind(run: RunId, jobs: unknown, { kind }: Account): boolean {
+    if (kind === 'ended' || typeof jobs === 'string') return false;
+    const sinceMs = behindSince.get(run) ?? nowMs();
+    behindSince.set(run, sinceMs);
+    return nowMs() - sinceMs < behindMs;
   }
 
   return {
@@ -65,6 +77,7 @@ export function accountingOf(commands: Commands): Accounting {
     },
     forget: (run) => {
       known.delete(run);
+      behindSince.delete(run);
     },
   };
 }

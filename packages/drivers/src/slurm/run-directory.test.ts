@@ -123,7 +123,7 @@ test('a job that Slurm runs a second time finds its key claimed by its own id, d
   mkdirSync(claim());
   writeFileSync(join(claim(), 'job'), '17\n');
   const script = (id: string): Buffer =>
-    execFileSync('bash', ['-c', batchScript(directories.of(run))], { env: { SLURM_JOB_ID: id } });
+    execFileSync('bash', ['--norc', '-c', batchScript(directories.of(run))], { env: { SLURM_JOB_ID: id } });
   script('18');
   expect((await directories.evidence(run))?.again).toBe(false);
   script('17');
