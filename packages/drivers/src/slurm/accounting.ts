@@ -1,7 +1,7 @@
 // What the accounting (slurmdbd) knows of jobs that the controller has forgotten: how they ended, and who asked for it. It only
-// explains an end that is proven without it: a controller that starts without its state writes "ended" there of jobs whose processes
-// live. It is asked beside the looks, never in them, because a database may be slow; until it has answered, or failed to, nothing is
-// told of the end. Without it the end is told all the same, as one that nobody explains.
+// explains an end that is proven without it: it may say "ended" of a job whose processes live, because a controller that lost its
+// state or a node writes there too. It is asked beside the looks, never in them, because a database may be slow; until it has
+// answered, or failed to, nothing is told of the end. Without it the end is told all the same, as one that nobody explains.
 import type { RunId } from '@muster/model';
 import type { Commands } from './commands.ts';
 import { type AccountedJob, parseAccounting } from './listing.ts';
