@@ -61,17 +61,17 @@ describe('explain', () => {
   });
 });
 
-describe('who is ahead', () => {
-  const quota = (project: string, more: Partial<Quota>): Quota => ({
-    project,
-    guaranteed: {},
-    ceiling: {},
-    userCeiling: {},
-    weightMilli: 1000,
-    preemptWithin: 'never',
-    ...more,
-  });
+const quota = (project: string, more: Partial<Quota>): Quota => ({
+  project,
+  guaranteed: {},
+  ceiling: {},
+  userCeiling: {},
+  weightMilli: 1000,
+  preemptWithin: 'never',
+  ...more,
+});
 
+describe('who is ahead', () => {
   /** The rule that puts each of the others before the job `n`, on a full fleet. */
   function rules(n: number, jobs: readonly JobFacts[], quotas: readonly Quota[] = [], nowMs = 1000) {
     const world = new World(loadEngine, node('a'));
@@ -204,6 +204,29 @@ describe('what would help', () => {
     world.cycle();
     expect(tiers(world, 3)).toEqual(['critical', 'guaranteed', 'standard']);
   });
+
+  test.each(['before a plan', 'after one'])(
+    'a ceiling as high as who comes first will need it too, when that may then stop somebody: %s',
+    (when) => {
+      const world = new World(loadEngine, node('a'), node('b'), node('c'));
+      const shared = { project: 'red', user: 'ada' };
+      const whole = { ...oneTask(1), exclusive: true };
+      world.submit(job(1, whole, { ...shared, tier: 'spot' }));
+      for (const n of [10, 11])
+        world.submit(job(n, oneTask(5), { project: 'red', user: 'bob', tier: 'spot' }));
+      for (const { run } of world.cycle().units) world.running(run);
+      world.nowMs += 3_600_000;
+      const quotas = [quota('red', { userCeiling: { gpu: 1500 } })];
+      world.setPolicy({ ...world.rows().policy, quotas });
+      world.submit(job(3, whole, { ...shared, tier: 'critical' }));
+      world.submit(job(4, oneTask(3), shared));
+      if (when === 'after one') world.cycle();
+      // Job 3 would stop somebody and have its device; with 4 for both job 4 would be over the ceiling behind it.
+      expect(world.engine.explain(jobId(4), world.nowMs)!.changes).toContainEqual(
+        expect.objectContaining({ kind: 'ceiling', user: 'ada', key: 'gpu', from: 1500, to: 5000 }),
+      );
+    },
+  );
 
   test('a time limit, where only room is free that is kept for a job ahead', () => {
     const world = new World(loadEngine, node('a'));

@@ -2,13 +2,14 @@
 // what was told and tried in vain included. Whoever asks calls that before anything else happens.
 import type { LiveRun, Quota } from '@muster/model';
 import type { Gate, Lane } from './entry.ts';
-import { overAt } from './gates.ts';
+import { isUserOver, overAt } from './gates.ts';
 import { Members } from './members.ts';
 import { isFull } from './pool.ts';
 import { releasePort, takePort } from './ports.ts';
 import { Preemptions } from './preempt.ts';
 import type { Project } from './projects.ts';
 import type { Reason } from './reason.ts';
+import { QuotaRights, TierBook } from './rights.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { fitsNow } from './verdict.ts';
@@ -33,7 +34,9 @@ export function supposeJudged(state: State): PutBack {
   for (const shape of [...queue.open]) {
     if (fitsNow(fleets, shape)) continue;
     let any = false;
-    for (const lane of shape.lanes) any ||= preemptions.mayLane(lane);
+    // Who is over a ceiling does not look for victims, and will when the question is about that ceiling.
+    for (const lane of shape.lanes)
+      any ||= preemptions.mayLane(lane) || overAt(lane.project, lane.user, shape.ask) !== null;
     if (any) continue;
     judged.push({ shape, stalled: shape.stalled });
     shape.blocked = untold;
@@ -176,9 +179,11 @@ class Hopes {
     readonly shape: Shape;
     readonly blocked: Reason | null;
     readonly stalled: boolean;
-    readonly open: boolean;
   }[] = [];
-  readonly #lanes: { readonly lane: Lane; readonly gate: Gate; readonly open: boolean }[] = [];
+  readonly #lanes: { readonly lane: Lane; readonly gate: Gate }[] = [];
+  /** Which of them were open. */
+  readonly #open = new Map<Shape, boolean>();
+  #rights: QuotaRights | null = null;
 
   constructor(state: State) {
     this.#state = state;
@@ -197,31 +202,51 @@ class Hopes {
   shape(shape: Shape): void {
     const { queue } = this.#state;
     const { blocked, stalled } = shape;
-    this.#shapes.push({ shape, blocked, stalled, open: queue.open.has(shape) });
+    this.#note(shape);
+    this.#shapes.push({ shape, blocked, stalled });
     queue.reopen(shape);
   }
 
-  /** Out of its gate, unless its ceiling still keeps it out. */
+  /**
+   * Out of its gate, unless its ceiling still keeps it out and no victim could ease that. Who may stop others looks for them again
+   * though its shape is known not to fit: while the ceiling was in its way it did not.
+   */
   lane(lane: Lane): void {
     const { queue } = this.#state;
+    const { shape } = lane;
     const gate = lane.gated!;
-    if (overAt(lane.project, lane.user, lane.shape.ask) !== null) return;
-    this.#lanes.push({ lane, gate, open: queue.open.has(lane.shape) });
+    const isOver = overAt(lane.project, lane.user, shape.ask) !== null;
+    const preempts = this.#mayStop(lane);
+    if (isOver && !preempts) return;
+    this.#note(shape);
+    this.#lanes.push({ lane, gate });
     queue.ungate(lane);
+    if (preempts && shape.blocked !== null) this.shape(shape);
+  }
+
+  /** Whether somebody of the lane has a right to any run, and no ceiling of its user is in the way. */
+  #mayStop(lane: Lane): boolean {
+    const { queue, table } = this.#state;
+    if (table.size === 0 || isUserOver(lane.project, lane.user, lane.shape.ask)) return false;
+    this.#rights ??= new QuotaRights(this.#state, new TierBook(this.#state));
+    return queue.waitingIn(lane).some((entry) => this.#rights!.reach(entry) !== '');
   }
 
   putBack(): void {
     const { queue } = this.#state;
-    for (const { lane, gate, open } of this.#lanes.reverse()) {
-      queue.gate(lane, gate);
-      if (open) queue.open.add(lane.shape);
-      else queue.open.delete(lane.shape);
-    }
-    for (const { shape, blocked, stalled, open } of this.#shapes.reverse()) {
+    // Lanes that came out opened their shape, and a shape that was opened stands open without them: open as before the first change.
+    for (const { lane, gate } of this.#lanes.reverse()) queue.gate(lane, gate);
+    for (const { shape, blocked, stalled } of this.#shapes.reverse()) {
       shape.blocked = blocked;
       shape.stalled = stalled;
+    }
+    for (const [shape, open] of this.#open) {
       if (open) queue.open.add(shape);
       else queue.open.delete(shape);
     }
+  }
+
+  #note(shape: Shape): void {
+    if (!this.#open.has(shape)) this.#open.set(shape, this.#state.queue.open.has(shape));
   }
 }

@@ -5,7 +5,7 @@
 import type { EngineRows, GroupDemand, Plan, StartUnit, TaskPlacement } from '@muster/model';
 import { plannedRun } from '../state.ts';
 import { starts } from './plan-text.ts';
-import { boxesOf, boxRoom, type Gang } from './reference-place.ts';
+import { boxesOf, boxRoom, freePort, type Gang } from './reference-place.ts';
 import { wholeFleet } from './reference-topology.ts';
 
 type JobRow = EngineRows['jobs'][number];
@@ -85,11 +85,11 @@ function brokenIn(
   if (mayKeepRoom(rows)) return [];
   const rooms = roomsAfter(rows, row, level);
   if (mode === 'preferred')
-    return counts.size > 1 && [...rooms].some(([, room]) => room >= tasks.length)
+    return counts.size > 1 && [...rooms].some(([, { tasks: room, port }]) => port && room >= tasks.length)
       ? [`${row.job} is in ${counts.size} of ${level} though one holds it`]
       : [];
   const most = Math.max(...counts.values());
-  return [...rooms].flatMap(([place, room]) =>
+  return [...rooms].flatMap(([place, { tasks: room }]) =>
     room > 0 && (counts.get(place) ?? 0) < most - 1
       ? [`${row.job} is not spread evenly: ${place} has room`]
       : [],
@@ -106,9 +106,15 @@ function mayKeepRoom({ policy, jobs, runs }: EngineRows): boolean {
   );
 }
 
+interface PlaceRoom {
+  readonly tasks: number;
+  /** Whether one of them could be the first, which needs a port of its node. */
+  readonly port: boolean;
+}
+
 /** How many more tasks of the job's only group each place of a level holds, where no resource limits it. */
-function roomsAfter(rows: EngineRows, row: JobRow, level: string): Map<string, number> {
-  const rooms = new Map<string, number>();
+function roomsAfter(rows: EngineRows, row: JobRow, level: string): Map<string, PlaceRoom> {
+  const rooms = new Map<string, PlaceRoom>();
   if (rows.policy.topology.resources.length > 0) return rooms;
   const boxes = boxesOf(rows);
   const choice = [row.demand.groups[0]!.accelerators[0] ?? null];
@@ -125,7 +131,9 @@ function roomsAfter(rows: EngineRows, row: JobRow, level: string): Map<string, n
   for (const box of boxes) {
     const place = placeOf(rows, box.facts.node, level);
     const own = box.jobs.has(row.job);
-    rooms.set(place, (rooms.get(place) ?? 0) + (own && row.demand.exclusive ? 0 : boxRoom(gang, 0, box)));
+    const room = own && row.demand.exclusive ? 0 : boxRoom(gang, 0, box);
+    const { tasks, port } = rooms.get(place) ?? { tasks: 0, port: false };
+    rooms.set(place, { tasks: tasks + room, port: port || (room > 0 && freePort(box) !== null) });
   }
   return rooms;
 }
