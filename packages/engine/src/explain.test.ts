@@ -197,6 +197,21 @@ describe('what would help', () => {
     }
   });
 
+  test('another tier, where the first of its kind finds nobody and speaks for no other', () => {
+    for (const [stop, expected] of [
+      ['nobody', []],
+      ['longer', ['critical', 'guaranteed', 'standard']],
+    ] as const) {
+      const world = full('skip');
+      const { policy } = world.rows();
+      world.setPolicy({ ...policy, runTimes: { use: 'learned', first: 'expected', stop } });
+      world.submit(job(2, oneTask(8), { tier: 'spot', submittedMs: world.nowMs - 100 * 86_400_000 }));
+      world.submit(job(3, oneTask(8), { tier: 'spot', submittedMs: world.nowMs }));
+      world.cycle();
+      expect(tiers(world, 3)).toEqual(expected);
+    }
+  });
+
   test('another tier, where the first of its kind has a planned start and stops nobody', () => {
     const world = full('conservative');
     world.submit(job(2, oneTask(8), { tier: 'spot', submittedMs: world.nowMs - 100 * 86_400_000 }));

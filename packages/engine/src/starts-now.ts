@@ -142,7 +142,9 @@ function howToLook({ queue, jobs, policy, clockMs }: State, job: number): 'walk'
   if (first === job) return 'alone';
   const failedMs = jobs.failedMs(first);
   const cools = failedMs !== null && failedMs + policy.preemption.coolingMs > clockMs;
-  return cools || mode === 'conservative' ? 'walk' : 'in-vain';
+  // Who may stop only what is longer than itself does not speak for others of its lane.
+  const speaks = policy.runTimes.stop === 'nobody';
+  return cools || mode === 'conservative' || !speaks ? 'walk' : 'in-vain';
 }
 
 /** Steps to line everybody up. */
