@@ -80,6 +80,28 @@ describe('who is stopped', () => {
     expect(cycle(world).stops[0]?.claim.victims).toMatchObject([{ job: long }]);
   });
 
+  test.each([
+    ['first', [50, 45]],
+    ['last', [45, 50]],
+  ])(
+    'a run is looked at again when its least time is over and not when it is long enough before that, also where who waits for it to be long asks %s',
+    (_, expected) => {
+      const minRunMs = 3 * hour;
+      const world = worldWith({ tiers: defaultPolicy.tiers.map((tier) => ({ ...tier, minRunMs })) });
+      running(world, 90 * minute);
+      const startedMs = world.nowMs - hour;
+      // One has a right to it now, the other from 90 minutes on.
+      for (const minutes of expected)
+        world.submit(
+          job(++n, oneTask(minutes === 50 ? 4 : 3), {
+            submittedMs: world.nowMs,
+            estimate: { expectedMs: minutes * minute, p90Ms: minutes * minute },
+          }),
+        );
+      expect(world.decide()).toMatchObject({ units: [], wakeAtMs: startedMs + minRunMs });
+    },
+  );
+
   test.each<[string, (world: World) => void]>([
     [
       'a run that never said that its work is saved',

@@ -1,6 +1,6 @@
 // The right to stop what is expected to be longer (decision 0007, section 5; 0012): a run of the job's own tier rank that has saved
 // its work once and is expected to be twice as long as the job. What is expected of a run doubles when it has done that much, so
-// the right to it may come with time alone: `dueMs` says when it first does.
+// the right to it may come with time alone: `dueMs` says when.
 import { expectedMsOf, lengthMs, reachesMs, stopsFromMs } from './expected-run.ts';
 import type { State } from './state.ts';
 import { never } from './victims.ts';
@@ -11,19 +11,13 @@ export class LongerRuns {
   readonly #state: State;
   /** How long a run is expected to be at least for the job that asks; never where it may stop none. */
   fromMs = never;
-  /** When a run is first expected to be long enough for somebody who asked and may not stop it yet. */
-  dueMs = never;
-
   /** By run. */
   readonly #lengthMs: Float64Array;
-  /** By run: for whom it was last told when it is due. */
-  readonly #toldFrom: Float64Array;
 
   constructor(state: State) {
     this.#state = state;
     const runs = state.policy.runTimes.stop === 'longer' ? state.table.live.length : 0;
     this.#lengthMs = new Float64Array(runs).fill(unknown);
-    this.#toldFrom = new Float64Array(runs).fill(unknown);
   }
 
   /** From here on the job asks. */
@@ -44,10 +38,14 @@ export class LongerRuns {
 
   has(job: number, run: number): boolean {
     const ms = this.#lengthOf(run);
-    if (ms === 0 || !this.mightHave(job, run)) return false;
-    if (ms >= this.fromMs) return true;
-    if (this.#toldFrom[run] !== this.fromMs) this.#tellDue(run);
-    return false;
+    return ms > 0 && ms >= this.fromMs && this.mightHave(job, run);
+  }
+
+  /** When a run that is not long enough yet is first expected to be, though nothing else changes; never for one that is none. */
+  dueMs(job: number, run: number): number {
+    const ms = this.#lengthOf(run);
+    if (ms === 0 || ms >= this.fromMs || !this.mightHave(job, run)) return never;
+    return this.#state.clockMs + reachesMs(this.#expectedMs(run)!, this.fromMs) - this.#doneMs(run);
   }
 
   /** How long the run is expected to be, worked out once a plan; 0 where nothing is expected of it, or it has saved nothing yet. */
@@ -59,12 +57,6 @@ export class LongerRuns {
       this.#lengthMs[run] = expectedMs === null ? 0 : lengthMs(expectedMs, this.#doneMs(run));
     }
     return this.#lengthMs[run]!;
-  }
-
-  #tellDue(run: number): void {
-    this.#toldFrom[run] = this.fromMs;
-    const inMs = reachesMs(this.#expectedMs(run)!, this.fromMs) - this.#doneMs(run);
-    this.dueMs = Math.min(this.dueMs, this.#state.clockMs + inMs);
   }
 
   #expectedMs(run: number): number | null {

@@ -125,6 +125,11 @@ class MoveRights implements Rights {
     return this.#fits.get(queue.entryOf(table.job[run]!).lane.shape) ? 'move' : null;
   }
 
+  /** Whoever saves its work is told of. */
+  dueMs(): number {
+    return never;
+  }
+
   #isSmall(run: number): boolean {
     return this.#state.table.live[run]!.tasks.length === 1 && milliOf(this.#state, run) < this.#taskMilli;
   }

@@ -93,8 +93,8 @@ export class Preemptions {
   /** When a job that found no victims might find some though nothing else changes. */
   get againMs(): number {
     if (this.#known === null) return this.#againMs;
-    const { victims, rights, moves } = this.#known;
-    return Math.min(this.#againMs, victims.againMs, rights.longer.dueMs, moves.againMs);
+    const { victims, moves } = this.#known;
+    return Math.min(this.#againMs, victims.againMs, moves.againMs);
   }
 
   /** Whether there are victims for a waiting job of the lane as things stand; asked before anything is taken. */

@@ -21,6 +21,8 @@ import { never } from './victims.ts';
 export interface Rights {
   /** By what right the job may end the run; null for none. `run` is a slot of the run table. */
   mayTake(job: number, run: number): Right | null;
+  /** When a right comes to a run to which there is none, though nothing else changes; never where it does not. */
+  dueMs(job: number, run: number): number;
   /** The run counts as gone while an offer is made for the job. True when its rights to other runs have changed with it. */
   suppose(job: number, run: number): boolean;
   unsuppose(run: number): void;
@@ -190,6 +192,10 @@ export class QuotaRights implements Rights {
 
   mayTake(job: number, run: number): Right | null {
     return this.#lasting(job, run) ?? (this.#isLonger(job, run) ? 'shorter' : null);
+  }
+
+  dueMs(job: number, run: number): number {
+    return this.longer.fromMs === never ? never : this.longer.dueMs(job, run);
   }
 
   /** It has saved its work and is expected to be much longer; unless it is protected as from a higher tier. */

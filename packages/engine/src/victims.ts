@@ -25,7 +25,7 @@ export class Victims {
   readonly nowMs: number;
   /** What each run would lose; below 0 before it was worked out. */
   #damages: Float64Array | null = null;
-  /** When the first run that is only shielded for a time will be none any more. */
+  /** When the first run may be stopped that may not yet, because a shield lasts for a time or the right to it comes with time. */
   againMs = never;
 
   constructor(state: State, tiers: TierBook, rights: Rights, shields: Shields, nowMs: number) {
@@ -43,8 +43,8 @@ export class Victims {
     const shieldedMs = this.shields.endMs(run);
     if (shieldedMs > this.nowMs && shieldedMs >= this.againMs) return null;
     const right = this.rights.mayTake(job, run);
-    if (right === null) return null;
-    const freeMs = Math.max(shieldedMs, this.shields.budgetEndMs(run, right));
+    const allowedMs = right === null ? this.rights.dueMs(job, run) : this.shields.budgetEndMs(run, right);
+    const freeMs = Math.max(shieldedMs, allowedMs);
     if (freeMs <= this.nowMs) return right;
     if (freeMs < this.againMs) this.againMs = freeMs;
     return null;
