@@ -90,6 +90,7 @@ export function lookedAgain(state: State): void {
   }
   if (!state.claiming && state.againMs > state.clockMs) return;
   state.wanting.clear();
+  state.limits.clear();
   state.againMs = never;
   state.claiming = false;
 }

@@ -18,7 +18,7 @@ import { undoPass, walk } from './pass.ts';
 import { planHash } from './plan-hash.ts';
 import { startUnit } from './plan-units.ts';
 import { preemptUnits, releaseStuck, settleClaims } from './settle.ts';
-import type { State } from './state.ts';
+import { limitOf, type State } from './state.ts';
 import { tell } from './tell.ts';
 import { engineVersion } from './version.ts';
 import { never } from './victims.ts';
@@ -38,6 +38,7 @@ export function decide(state: State, nowMs: number): Plan {
   state.againMs = Math.min(state.againMs, pass.preemptions.againMs);
   state.vain.until(pass.preemptions.againMs);
   for (const entry of pass.preemptions.wanting) state.wanting.add(entry);
+  for (const { project, key } of pass.preemptions.limits()) state.limits.add(limitOf(project, key));
   state.claiming = pass.preemptions.claims.length > 0;
   noteUnserved(state, pass);
   const judged = judge(state, pass);

@@ -9,6 +9,7 @@ import type { Claim, JobId } from '@muster/model';
 import type { Entry, Lane } from './entry.ts';
 import { isUserOver, overAt, projectOver } from './gates.ts';
 import type { Placement } from './ledger.ts';
+import type { Limit } from './margins.ts';
 import type { Members } from './members.ts';
 import { Moves } from './moves.ts';
 import type { Found } from './pass.ts';
@@ -97,6 +98,11 @@ export class Preemptions {
     return Math.min(this.#againMs, victims.againMs, moves.againMs);
   }
 
+  /** Projects of which more use would give somebody more victims. */
+  *limits(): IterableIterator<Limit> {
+    if (this.#known !== null) for (const limit of this.#known.rights.limits) if (!limit.own) yield limit;
+  }
+
   /** Whether there are victims for a waiting job of the lane as things stand; asked before anything is taken. */
   mayLane(lane: Lane): boolean {
     if (!this.#allowed) return false;
@@ -156,12 +162,14 @@ export class Preemptions {
     this.#rights.longer.askFor(job);
     if (lasting !== null && vain.holds(lasting, fromMs, fleets.live, offers, this.#remembers)) {
       this.#againMs = Math.min(this.#againMs, vain.untilMs);
+      for (const limit of vain.limitsOf(lasting)) this.#rights.keepLimit(limit);
       return false;
     }
+    this.#rights.watch();
     const found = search.find(job, this.#endsNear());
     search.first = found && { job, claim: found };
     if (lasting !== null && this.#remembers && search.candidates)
-      vain.add(lasting, fromMs, fleets.live, search.candidates);
+      vain.add(lasting, fromMs, fleets.live, search.candidates, this.#rights.watched);
     return found !== null && found.victims.length > 0;
   }
 

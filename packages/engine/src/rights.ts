@@ -10,7 +10,7 @@ import { Borrowers, borrows, staysWithinNow, useNow } from './borrowers.ts';
 import type { Entry, Lane } from './entry.ts';
 import { stopsFromMs } from './expected-run.ts';
 import { LongerRuns } from './longer-runs.ts';
-import { Margins } from './margins.ts';
+import { type Limit, Margins } from './margins.ts';
 import { none } from './project-amounts.ts';
 import type { Project } from './projects.ts';
 import { type Ask, areEqual } from './resource-keys.ts';
@@ -312,6 +312,24 @@ export class QuotaRights implements Rights {
 
   get moved(): readonly Project[] {
     return this.#margins.moved;
+  }
+
+  /** From here on `watched` tells which projects had no more to give in one search. */
+  watch(): void {
+    this.#margins.watch();
+  }
+
+  get watched(): readonly Limit[] {
+    return this.#margins.watched;
+  }
+
+  /** The same of all searches of the plan. */
+  get limits(): Iterable<Limit> {
+    return this.#margins.limits;
+  }
+
+  keepLimit(limit: Limit): void {
+    this.#margins.keep(limit);
   }
 
   /** How often there was more to take than offers had counted with. */

@@ -45,6 +45,8 @@ export interface State {
   /** Ids of entries that may preempt and found no victims; and when they might, though nothing else changes. */
   readonly wanting: Set<number>;
   againMs: number;
+  /** Projects and keys (`limitOf`) of which more use would have given them more victims. */
+  readonly limits: Set<number>;
   /** Set when the last plan stopped runs for somebody: should that not be committed, others look for them. */
   claiming: boolean;
   /** Ids of entries that had victims in a plan and got none, or wait for ends that are near: they look when anything moves. */
@@ -97,6 +99,7 @@ export function emptyState(rows: Pick<EngineRows, 'sequence' | 'policy' | 'polic
     table,
     claims: new Claims(),
     wanting: new Set(),
+    limits: new Set(),
     againMs: never,
     claiming: false,
     unserved: new Set(),
@@ -136,6 +139,7 @@ export function copyState(state: State): State {
     table,
     claims: state.claims.copy(),
     wanting: new Set(state.wanting),
+    limits: new Set(state.limits),
     unserved: new Set(state.unserved),
     vain: new VainSearches(),
     ends: state.ends.copy(table),
@@ -160,6 +164,7 @@ export function forget(state: State): void {
   state.nodesChanged = true;
   state.allChanged = true;
   state.wanting.clear();
+  state.limits.clear();
   state.againMs = never;
   state.claiming = false;
   state.unserved.clear();
@@ -290,9 +295,13 @@ export function lookedInVain(state: State, entry: number): boolean {
   return state.wanting.has(entry) && !(state.movedOn && state.unserved.has(entry));
 }
 
+export function limitOf({ id }: Project, key: number): number {
+  return id * 0x1_0000 + key;
+}
+
 /**
- * Use has grown: a project that borrows from here on has something to give back, and so has one whose own jobs use what its
- * children are guaranteed. Whoever looks for victims looks again.
+ * Use has grown: a project that borrows from here on has something to give back, one that had too little has more, and so has one
+ * whose own jobs use what its children are guaranteed. Whoever looks for victims looks again.
  */
 function noticeUse(state: State, project: Project, { keys, amounts }: Ask): void {
   if (!state.looking || state.policy.quotas.length === 0) return;
@@ -303,7 +312,8 @@ function noticeUse(state: State, project: Project, { keys, amounts }: Ask): void
     for (let at: Project = project; at.parent !== null; at = at.parent) {
       const guaranteed = Math.max(0, at.guaranteed(key));
       const after = at.use(key) - at.leaving(key);
-      if (after > guaranteed && after - amounts[i]! <= guaranteed) state.againMs = 0;
+      if (after <= guaranteed) continue;
+      if (after - amounts[i]! <= guaranteed || state.limits.has(limitOf(at, key))) state.againMs = 0;
     }
   }
 }

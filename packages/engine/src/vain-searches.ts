@@ -3,14 +3,22 @@
 //
 // Kept is the search for a job of a single task of which no node had an offer (node-offers.ts), by its demand and its reach
 // (rights.ts), with the nodes on which there was a possible victim. It stays in vain as long as
-//   1. the reach is the same: then so are the rights, to every run;
+//   1. the reach is the same: then so are the rights, to every run; and no project that had no more to give (margins.ts) uses
+//      more now: with more to give a second victim on a node may be one, to whom there was no right after the first;
 //   2. no run becomes a possible victim that was none: one starts, a shield or a budget runs out, an end that was near has
 //      passed, a node answers again. Then everything is forgotten: `clear` at once, `until` when its time comes;
 //   3. no node with a possible victim makes an offer now. An offer depends on what is on the node, and with countable resources
 //      on what is in its domains; so only nodes are asked again that changed since, and their neighbours there.
 // Runs that end or are stopped only take offers away, but for the room that they leave, which is a change of the node.
+import { useNow } from './borrowers.ts';
 import type { Fleet } from './fleet.ts';
+import type { Limit } from './margins.ts';
 import { never } from './victims.ts';
+
+/** Where a search ended, and what was used there then. */
+interface Used extends Limit {
+  readonly use: number;
+}
 
 interface Vain {
   /** For whoever stops runs from this length on, and so for all who stop only longer ones. */
@@ -18,6 +26,7 @@ interface Vain {
   /** The number of the fleet's changes when it was last looked at. */
   cursor: number;
   readonly candidates: ReadonlySet<number>;
+  readonly limits: readonly Used[];
 }
 
 /** Nodes remembered for all searches together; what is more is looked for again. */
@@ -51,11 +60,18 @@ export class VainSearches {
     if (this.untilMs <= nowMs) this.clear();
   }
 
-  add(key: string, fromMs: number, fleet: Fleet, candidates: ReadonlySet<number>): void {
+  add(
+    key: string,
+    fromMs: number,
+    fleet: Fleet,
+    candidates: ReadonlySet<number>,
+    limits: readonly Limit[],
+  ): void {
     this.#drop(key);
     if (this.#nodes + candidates.size > nodesMax) return;
     this.#nodes += candidates.size + 1;
-    this.#byKey.set(key, { fromMs, cursor: fleet.changes.count, candidates });
+    const used = limits.map((limit) => ({ ...limit, use: useNow(limit.project, limit.key) }));
+    this.#byKey.set(key, { fromMs, cursor: fleet.changes.count, candidates, limits: used });
   }
 
   /**
@@ -71,7 +87,7 @@ export class VainSearches {
   ): boolean {
     const vain = this.#byKey.get(key);
     if (!vain || fromMs < vain.fromMs) return false;
-    const changed = this.#changedSince(fleet, vain.cursor);
+    const changed = vain.limits.some(givesMore) ? null : this.#changedSince(fleet, vain.cursor);
     if (changed !== null && !some(changed, (slot) => vain.candidates.has(slot) && offers(slot))) {
       // Those who stop shorter ones as well were not asked.
       if (fromMs === vain.fromMs) vain.cursor = fleet.changes.count;
@@ -79,6 +95,11 @@ export class VainSearches {
     }
     if (forgets) this.#drop(key);
     return false;
+  }
+
+  /** The limits of a search that is kept. */
+  limitsOf(key: string): readonly Limit[] {
+    return this.#byKey.get(key)?.limits ?? [];
   }
 
   #drop(key: string): void {
@@ -113,4 +134,8 @@ export class VainSearches {
 function some(slots: ReadonlySet<number>, test: (slot: number) => boolean): boolean {
   for (const slot of slots) if (test(slot)) return true;
   return false;
+}
+
+function givesMore({ project, key, own, use }: Used): boolean {
+  return own ? useNow(project, key) < use : useNow(project, key) > use;
 }
