@@ -53,6 +53,24 @@ export function behindMsOf(policy: Policy, facts: EntryFacts): number {
   return behindMs(policy, expectedMsOf(policy, facts) ?? 0);
 }
 
+/** Whether a job is taken to be as long as its time limit, so that with another one it stands elsewhere in its line. */
+export function standsByLimit(policy: Policy, facts: EntryFacts): boolean {
+  return expectedMsOf(policy, facts) !== null && !facts.estimate;
+}
+
+/**
+ * The longest time limits with which a job of which nothing else is said stands back by no more than so much: one for each number
+ * of times that its length has doubled, because its runs have saved more than that.
+ */
+export function limitsWithin(behindMs: number, savedMs: number): readonly number[] {
+  const limits: number[] = [];
+  // Of two that stand back alike one may be the first or the other.
+  const lengthsMs = [behindMs / patience, (behindMs - 1) / patience, savedMs];
+  for (let times = 1; times === 1 || savedMs >= times; times *= 2)
+    for (const ms of lengthsMs) if (ms >= times) limits.push(Math.floor(ms / times));
+  return limits;
+}
+
 /** What it stands back by more than others of its entry, because its runs have done more than was expected of all of it. */
 export function laterMsOf(policy: Policy, facts: EntryFacts, savedMs: number): number {
   const expectedMs = expectedMsOf(policy, facts);

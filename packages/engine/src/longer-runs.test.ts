@@ -200,3 +200,32 @@ function cycleFor(world: World, id: JobId): void {
   expect(cycle(world).started).toEqual([id]);
   world.nowMs += hour;
 }
+
+test('the longest time limit that is told lets a job of which nothing was said stand before the one that room is kept for', () => {
+  const world = worldWith();
+  world.submit(job(++n, oneTask(2), { durationMs: 2 * hour }));
+  cycle(world);
+  const kept = submit(world, null, { durationMs: 10 * hour });
+  world.nowMs += 10 * minute;
+  const facts = job(++n, oneTask(2), { submittedMs: world.nowMs, durationMs: 20 * hour });
+  world.submit(facts);
+  expect(world.decide().units).toEqual([]);
+  const { verdict, changes } = world.engine.explain(facts.job, world.nowMs)!;
+  expect(verdict).toMatchObject({ reasons: [{ code: 'reserved' }] });
+  // Each stands back by ten times its limit, and the other came ten minutes earlier.
+  const toMs = 10 * hour - minute - 1000;
+  expect(changes.filter(({ kind }) => kind === 'time-limit')).toEqual([
+    { kind: 'time-limit', fromMs: 20 * hour, toMs, victims: 0 },
+  ]);
+  for (const [durationMs, started] of [
+    [toMs, [facts.job]],
+    [toMs + 1000, []],
+  ] as const) {
+    const rows = world.rows();
+    const jobs = rows.jobs.map((row) => (row.job === facts.job ? { ...row, durationMs } : row));
+    expect(starts(loadEngine({ ...rows, jobs }).decide(world.nowMs)).map(({ job: id }) => id)).toEqual(
+      started,
+    );
+  }
+  expect(world.engine.planned(world.nowMs)).toMatchObject([{ job: kept }]);
+});

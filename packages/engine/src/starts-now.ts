@@ -38,13 +38,15 @@ export interface Looking {
   readonly preempts: boolean;
   /** The member that is meant, where the job is an array and it is not the next one. */
   readonly member?: JobId | undefined;
+  /** Told of every job that has its turn, the last one included. */
+  readonly saw?: (job: number) => void;
 }
 
 /** Walks until the job had its turn or can no longer have one; `look` sees the walk before it is undone. */
 export function walkTo(
   state: State,
   job: number,
-  { steps, preempts, member }: Looking,
+  { steps, preempts, member, saw }: Looking,
   look: (pass: Pass, reached: boolean) => void,
 ): void {
   const { queue, fleets } = state;
@@ -62,6 +64,7 @@ export function walkTo(
     searches += searched;
     const cost = 1 + taskCount(queue.entryOf(next).lane.shape.demand) + searched * searchSteps;
     if (steps && !steps.take(cost)) return true;
+    saw?.(next);
     reached = next === job && (member === undefined || members.next(job) === member);
     return false;
   };
