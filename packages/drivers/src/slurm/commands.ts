@@ -1,8 +1,8 @@
 // Runs the commands of Slurm, here or on a login node (ssh.ts): argument arrays, never a shell of ours; a clean environment, so that
 // neither the server's variables nor its locale reach a job or a parser; a deadline, because a paused controller answers nobody for
 // a long time.
-import { execFile } from 'node:child_process';
 import { fewAtOnce } from '../few-at-once.ts';
+import { runProgram } from '../programs/programs.ts';
 import type { RemoteBash } from './remote-files.ts';
 import { type SshLines, sshLost } from './ssh.ts';
 
@@ -64,20 +64,12 @@ interface Execution {
   readonly input?: string | undefined;
 }
 
-function execute({ program, args, env, timeoutMs, input }: Execution): Promise<string> {
-  const options = { env, timeout: timeoutMs, killSignal: 'SIGKILL' as const, maxBuffer: maxOutputBytes };
-  return new Promise((resolve, reject) => {
-    const child = execFile(program, args, options, (error, stdout, stderr) => {
-      if (!error) return resolve(stdout);
-      // A code is a number when it exited; no program, no memory and a kill at the deadline have other words.
-      const exited = typeof error.code === 'number' && !error.killed && !isLost(program, error.code);
-      const said = typeof error.code === 'number' && !error.killed ? stderr : String(error.message);
-      reject(new CommandError(exited ? 'exited' : 'unanswered', program, said));
-    });
-    // It may end without reading everything.
-    child.stdin?.on('error', () => {});
-    child.stdin?.end(input ?? '');
-  });
+async function execute({ program, args, env, timeoutMs, input }: Execution): Promise<string> {
+  const asked = { program, args, env, timeoutMs, input: input ?? '', maxOutputBytes };
+  const { end, printed, said } = await runProgram(asked);
+  if (end.kind === 'killed') throw new CommandError('unanswered', program, end.message);
+  if (end.code === 0) return printed;
+  throw new CommandError(isLost(program, end.code) ? 'unanswered' : 'exited', program, said);
 }
 
 const isLost = (program: string, code: number): boolean => program === 'ssh' && code === sshLost;
