@@ -77,6 +77,7 @@ const table: Readonly<Record<string, Row>> = {
     body: () => ({ step: 1 }),
     expect: [401, 401, 401, 401, 401, 401],
   },
+  'GET /v1/runs/self': { url: plain('/v1/runs/self'), expect: [401, 401, 401, 401, 401, 401] },
   'POST /v1/whatif': {
     url: plain('/v1/whatif'),
     body: () => ({ submit: { ...aJob, project: 'a' } }),

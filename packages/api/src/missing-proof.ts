@@ -1,16 +1,16 @@
 // What would prove the end of a run that nobody hears from: it starts nowhere else before that, so its owner should know what it
 // waits for, and an operator what to do.
-import { formatDurationMs } from '@muster/model';
-import type { JobRow, NodeRow, RunRow } from '@muster/store';
+import { formatDurationMs, hasFencedCheckpoints, type JobSpec } from '@muster/model';
+import type { ClusterRow, JobRow, NodeRow, RunRow } from '@muster/store';
 import type { Api } from './deps.ts';
 
 /** Nodes whose names are told. */
 const namedMax = 4;
 
 /** Nothing for a run that is heard from. */
-export async function missingProof(api: Api, { spec }: JobRow, run: RunRow | null): Promise<string> {
+export async function missingProof(api: Api, { spec, state }: JobRow, run: RunRow | null): Promise<string> {
   if (run?.state.state !== 'unknown') return '';
-  const open = run.tasks.filter(({ state }) => state.state !== 'ended');
+  const open = run.tasks.filter(({ state: task }) => task.state !== 'ended');
   const ids = [...new Set(open.map(({ placement }) => placement.node))];
   const nodes = await Promise.all(ids.slice(0, namedMax).map((id) => api.store.node(id)));
   const silent = nodes.filter((node): node is NodeRow => node !== null && node.state.state !== 'ready');
@@ -19,10 +19,24 @@ export async function missingProof(api: Api, { spec }: JobRow, run: RunRow | nul
   const names = silent.map(({ name }) => name).join(', ');
   const cluster = (await api.store.clusters()).find(({ name }) => name === first.cluster);
   if (!cluster || cluster.config.kind === 'agent') return `: ${leaseText(spec.stopAfterMs, names)}`;
-  const { state } = cluster;
-  const why = state.state === 'degraded' || state.state === 'lost' ? ` (${state.reason})` : '';
+  const why =
+    cluster.state.state === 'degraded' || cluster.state.state === 'lost' ? ` (${cluster.state.reason})` : '';
   const { name } = cluster;
-  return `: cluster ${name} must answer${why}, or an operator must say that it is gone (muster clusters lost ${name}, or muster nodes lost for ${names})`;
+  const fence = fenceText(cluster, spec, state.state === 'stopping');
+  return `: cluster ${name} must answer${why}, or an operator must say that it is gone (muster clusters lost ${name}, or muster nodes lost for ${names})${fence}`;
+}
+
+/** Whether it may start elsewhere without proof, and what is missing for that. */
+function fenceText({ config }: ClusterRow, spec: JobSpec, isStopping: boolean): string {
+  if (config.kind === 'agent') return '';
+  const [store, job] = [hasFencedCheckpoints(config), spec.fenced === true];
+  if (!store && !job) return '';
+  if (!store)
+    return '; it says that it is fenced, but its operator does not say so of the checkpoints there (fencedCheckpoints)';
+  if (!job)
+    return '; the checkpoints there refuse older attempts, but it does not say that it writes nowhere else (checkpoint.fenced), so what it writes may be written twice';
+  if (isStopping) return '; no newer attempt of it will refuse what it still writes';
+  return `; or ${config.lostAfter} must pass without an answer, after which it starts elsewhere, because its checkpoints refuse the older attempt`;
 }
 
 function leaseText(stopAfterMs: number | null, names: string): string {

@@ -1,6 +1,16 @@
 // Moves and the word that a cluster is gone, through the API and the real store; the engine's answer is played.
 import type { ClusterLostView, JobId, JobView, MoveAnswerView, MovedView, StartUnit } from '@muster/model';
-import { aPlan, aUnit, failed, type JoinedNode, joinNode, lead, placement } from '@muster/store/testing';
+import {
+  aPlan,
+  aUnit,
+  failed,
+  type JoinedNode,
+  joinNode,
+  lead,
+  newId,
+  placement,
+  sayHello,
+} from '@muster/store/testing';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { aJob, openWorld, type World } from './testing/world.ts';
 
@@ -22,7 +32,7 @@ beforeEach(() => {
   world.control.verdict = null;
 });
 
-const ask = (method: 'GET' | 'POST' | 'DELETE', url: string, body?: unknown) =>
+const ask = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, body?: unknown) =>
   world.ask(method, url, { token, ...(body === undefined ? {} : { body }) });
 
 async function submit(spec: object = aJob): Promise<JobId> {
@@ -30,13 +40,18 @@ async function submit(spec: object = aJob): Promise<JobId> {
 }
 
 /** Runs in cluster north. */
-async function running(): Promise<{ readonly job: JobId; readonly unit: StartUnit }> {
+async function running(): Promise<{
+  readonly job: JobId;
+  readonly unit: StartUnit;
+  readonly runToken: string;
+}> {
   const job = await submit();
   const unit = aUnit(job, [placement(north.node)], { port: port++ });
   expect(await world.store.commitPlan(epoch, aPlan([unit]))).toMatchObject({ value: { dropped: [] } });
-  await world.store.takeOutbox([north], 100);
+  const [row] = await world.store.takeOutbox([north], 100);
   await world.store.observe(north, [{ kind: 'started', run: unit.run, rank: 0, pid: 1 }]);
-  return { job, unit };
+  const { MUSTER_RUN_TOKEN: runToken = '' } = row?.kind === 'start' ? row.command.tasks[0]!.env : {};
+  return { job, unit, runToken };
 }
 
 const stop = (unit: StartUnit) =>
@@ -157,4 +172,39 @@ test('a cluster is declared lost only when nothing of it is heard, and says firs
   expect((await world.store.job(job))?.state).toMatchObject({ state: 'queued', attempt: 2 });
   // Once more is no error.
   expect((await ask('POST', '/v1/clusters/east/declare-lost')).json<ClusterLostView>().nodes).toBe(0);
+});
+
+test('of a run that nobody hears of in a cluster, why says which proof is missing, and what fencing would need', async () => {
+  const said = async (fencedCheckpoints: boolean, checkpoint: object | undefined): Promise<string> => {
+    const cluster = `lost-${port}`;
+    const config = { kind: 'slurm', directory: '/shared', lostAfter: '10s', fencedCheckpoints };
+    expect((await ask('PUT', `/v1/clusters/${cluster}`, config)).statusCode).toBe(201);
+    const listed = { node: newId.node(), name: `${cluster}-n1`, knownAs: 'n1', closed: null };
+    await world.store.admitNodes(epoch, cluster, [listed]);
+    const node = await sayHello(world.store, listed.node);
+    const job = await submit({ ...aJob, ...(checkpoint && { checkpoint }) });
+    const unit = aUnit(job, [placement(node.node)], { port: port++ });
+    await world.store.commitPlan(epoch, aPlan([unit]));
+    await world.store.takeOutbox([node], 100);
+    await world.store.observe(node, [{ kind: 'started', run: unit.run, rank: 0, pid: 1 }]);
+    await world.store.silence(node);
+    const text = (await ask('GET', `/v1/jobs/${job}/why`)).json<{ text: string }>().text;
+    expect(text).toContain(`cluster ${cluster} must answer`);
+    return text;
+  };
+  expect(await said(false, undefined)).not.toContain('fenced');
+  expect(await said(true, undefined)).toContain(
+    'does not say that it writes nowhere else (checkpoint.fenced)',
+  );
+  expect(await said(false, { fenced: true })).toContain('its operator does not say so');
+  expect(await said(true, { fenced: true })).toContain('or 10s must pass without an answer');
+});
+
+test("a store of checkpoints learns whose a run's token is, until that run is over", async () => {
+  const { job, unit, runToken } = await running();
+  const whose = () => world.ask('GET', '/v1/runs/self', { token: runToken });
+  const answer = await whose();
+  expect([answer.statusCode, answer.json()]).toEqual([200, { job, run: unit.run, attempt: 1 }]);
+  await stop(unit);
+  expect((await whose()).statusCode).toBe(401);
 });

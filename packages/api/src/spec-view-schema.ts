@@ -61,6 +61,10 @@ export const specViewSchema = fields<JobSpecView>({
     .object({ signal, waitMs: durationMs('how long to wait for a newer checkpoint') })
     .nullable()
     .meta({ description: 'how to ask for a checkpoint before a preemption; null: it is never asked' }),
+  fenced: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'all that it writes goes to a store that refuses older attempts' }),
   restoreMs: durationMs('what it takes to go on from a checkpoint; left out where nobody said').optional(),
   stopAfterMs: durationMs(
     'how long it goes on when its control plane is not heard from; null: for ever',

@@ -12,6 +12,8 @@ const alpha: ClusterView = {
   config: {
     kind: 'slurm',
     pool: 'default',
+    lostAfter: '15m',
+    fencedCheckpoints: false,
     capacity: 'owned',
     region: 'north',
     directory: '/shared',

@@ -12,6 +12,8 @@ const server = freshId('server', 1, new Uint8Array(9));
 const config = {
   kind: 'slurm',
   pool: 'gpu',
+  lostAfter: '15m',
+  fencedCheckpoints: false,
   capacity: 'spot',
   region: 'north',
   directory: '/shared',
@@ -44,6 +46,8 @@ function play(listing: Listing = oneNode) {
     epoch: 7 as number | null,
     rows: [{ name: 'alpha', config }] as Partial<ClusterRow>[],
     listing: listing as Listing | Error,
+    /** What may start elsewhere of a cluster that counts as lost; null while it does not. */
+    lost: null as readonly RunId[] | null,
     /** Names that another node has. */
     taken: [] as string[],
   };
@@ -65,12 +69,14 @@ function play(listing: Listing = oneNode) {
       _epoch: number,
       cluster: string,
       sign: { kind: string; forMs?: number; why?: string },
-    ) =>
-      committed(
-        said.push(
-          `${cluster}: ${[sign.kind, sign.forMs, sign.why].filter((x) => x !== undefined).join(' ')}`,
-        ),
-      ),
+    ) => {
+      said.push(`${cluster}: ${[sign.kind, sign.forMs, sign.why].filter((x) => x !== undefined).join(' ')}`);
+      return committed({ state: stage.lost && sign.kind === 'silence' ? 'lost' : 'connected' });
+    },
+    async failOver(_epoch: number, cluster: string) {
+      said.push(`fail over ${cluster}`);
+      return committed(stage.lost);
+    },
     nodeSessions: async (ids: readonly NodeId[]) => new Map(ids.map((id) => [id, null])),
     async hello(hello: { inventory: Inventory; tasks: readonly { state: string }[] }) {
       const { cpuMilli, labels } = hello.inventory;
@@ -183,6 +189,17 @@ it('tells for how long a cluster has not answered, and why, and that it does aga
   );
   stage.listing = oneNode;
   expect(await pass(2000)).toContain('alpha: answer');
+});
+
+it('lets go of what a lost cluster ran again and again while it is lost, and of nothing once it answers', async () => {
+  const { stage, pass, world } = play();
+  await pass(10);
+  stage.lost = [run];
+  stage.listing = new Error('cut off');
+  expect((await pass(34_000)).filter((line) => line === 'fail over alpha')).toHaveLength(3);
+  expect(world.logged.join('\n')).toContain('cluster alpha is lost: 1 runs there can no longer write');
+  stage.listing = oneNode;
+  expect(await pass(20_000)).not.toContain('fail over alpha');
 });
 
 it('opens what is added, closes what is removed or changed, and holds nothing while another server leads', async () => {

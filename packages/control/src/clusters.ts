@@ -3,7 +3,6 @@
 import type { ListingContext, ListingDriver, OutputAnswer, OutputRequest } from '@muster/drivers';
 import {
   type ClusterConfig,
-  type ClusterSign,
   canonicalJson,
   type NodeId,
   OperationalError,
@@ -11,6 +10,7 @@ import {
 } from '@muster/model';
 import type { Store } from '@muster/store';
 import { type Cluster, startCluster } from './cluster.ts';
+import { clusterHealth } from './cluster-health.ts';
 import { clusterNodes } from './cluster-nodes.ts';
 import { type Loop, startLoop } from './loop.ts';
 import type { World } from './world.ts';
@@ -19,7 +19,7 @@ export interface ClustersDeps {
   readonly world: World;
   readonly store: Pick<
     Store,
-    'clusters' | 'admitNodes' | 'noteCluster' | 'nodeSessions' | 'hello' | 'renew' | 'observe'
+    'clusters' | 'admitNodes' | 'noteCluster' | 'failOver' | 'nodeSessions' | 'hello' | 'renew' | 'observe'
   >;
   readonly server: ServerId;
   /** Different in every process of every server. */
@@ -46,8 +46,6 @@ export interface Clusters {
 }
 
 const sweepMs = 2000;
-/** An answer is written down at least so often, and so is silence. */
-const noteEveryMs = 15_000;
 
 interface Opened {
   readonly config: string;
@@ -73,7 +71,11 @@ export function startClusters(deps: ClustersDeps): Clusters {
     const connect = (context: ListingContext): ListingDriver => deps.connect(config, context);
     const onNews = (): void => opened.get(name)?.cluster.news();
     const nodes = clusterNodes({ ...deps, name, config, open: connect, onNews });
-    const own = { driver: nodes, process: `${deps.process}-${++opens}`, onLook: healthOf(name) };
+    const own = {
+      driver: nodes,
+      process: `${deps.process}-${++opens}`,
+      onLook: clusterHealth({ ...deps, name }),
+    };
     const cluster = startCluster({ ...deps, ...own });
     const close = async (): Promise<void> => {
       await cluster.close();
@@ -86,28 +88,6 @@ export function startClusters(deps: ClustersDeps): Clusters {
     const one = opened.get(name);
     opened.delete(name);
     await one?.close();
-  }
-
-  /** Counted from when it was opened here: a new leader counts anew. */
-  function healthOf(name: string): (error: Error | null) => Promise<void> {
-    let answeredAtMs = world.clock.monotonicMs();
-    let notedAtMs = Number.NEGATIVE_INFINITY;
-    let noted: ClusterSign['kind'] | null = null;
-    return async (error) => {
-      const nowMs = world.clock.monotonicMs();
-      if (!error) answeredAtMs = nowMs;
-      const sign: ClusterSign = error
-        ? {
-            kind: 'silence',
-            forMs: Math.round(nowMs - answeredAtMs),
-            why: error.message.split('\n', 1)[0]!.slice(0, 500),
-          }
-        : { kind: 'answer' };
-      const leading = epoch();
-      if (leading === null || (sign.kind === noted && nowMs - notedAtMs < noteEveryMs)) return;
-      const answer = await store.noteCluster(leading, name, sign);
-      if (answer.outcome === 'committed') [noted, notedAtMs] = [sign.kind, nowMs];
-    };
   }
 
   const loop: Loop = startLoop(world, { name: 'clusters', step, onBug: deps.onBug });

@@ -1,6 +1,7 @@
 export * from './brain.ts';
 export * from './by-node.ts';
 export * from './cluster.ts';
+export * from './cluster-health.ts';
 export * from './clusters.ts';
 export * from './control-plane.ts';
 export * from './cycle.ts';

@@ -2,6 +2,7 @@
 // the policy can price them and the topology can name them.
 import * as z from 'zod';
 import { isLabelValue, isName, namePatterns, nameRule } from './names.ts';
+import { parseDurationMs } from './units.ts';
 
 export const capacityKinds = ['owned', 'reserved', 'on-demand', 'spot'] as const;
 
@@ -19,6 +20,25 @@ export const clusterCommon = {
     .default('owned')
     .meta({ description: 'how it is paid for; the label capacity of its nodes' }),
 };
+
+/** For clusters that a driver speaks for: when they count as lost, and what may then start elsewhere. */
+export const clusterLoss = {
+  lostAfter: durationWithin(10_000, 86_400_000, '10s to 1d')
+    .default('15m')
+    .meta({ description: 'how long it may not answer before it counts as lost; 10s to 1d' }),
+  fencedCheckpoints: z.boolean().default(false).meta({
+    description:
+      'what jobs keep their checkpoints in refuses an attempt that is older than the newest; jobs that write only there (checkpoint.fenced) start elsewhere once it is lost',
+  }),
+};
+
+/** A duration as people write it, and kept so. */
+function durationWithin(minMs: number, maxMs: number, range: string) {
+  return z.string().refine((text) => {
+    const parsed = parseDurationMs(text);
+    return parsed.ok && parsed.value >= minMs && parsed.value <= maxMs;
+  }, `must be a duration such as 90s or 15m, from ${range}`);
+}
 
 const lastPort = 65_535;
 

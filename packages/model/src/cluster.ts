@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { clusterCommon } from './cluster-common.ts';
 import { kubernetesConfigSchema } from './kubernetes-config.ts';
 import { slurmConfigSchema } from './slurm-config.ts';
+import { parseDurationMs } from './units.ts';
 
 /** For nodes that have an agent each; only says what they are. */
 const agentConfigSchema = z.strictObject({ kind: z.literal('agent'), ...clusterCommon });
@@ -31,7 +32,18 @@ export type ClusterState =
   | { readonly state: 'lost'; readonly sinceMs: number; readonly reason: string };
 
 export const degradedAfterMs = 60_000;
-export const lostAfterMs = 900_000;
+
+/** Null where there is nobody who could answer: agents are heard one by one. */
+export function lostAfterMs(config: ClusterConfig): number | null {
+  if (config.kind === 'agent') return null;
+  const parsed = parseDurationMs(config.lostAfter);
+  return parsed.ok ? parsed.value : null;
+}
+
+/** Whether its operator said that an older attempt cannot write to the checkpoints of its jobs. */
+export function hasFencedCheckpoints(config: ClusterConfig): boolean {
+  return config.kind !== 'agent' && config.fencedCheckpoints;
+}
 
 /** What a look at the cluster gave: an answer, or for how long there was none, and why. */
 export type ClusterSign =
@@ -39,10 +51,15 @@ export type ClusterSign =
   | { readonly kind: 'silence'; readonly forMs: number; readonly why: string };
 
 /** The one way from state to state. */
-export function stepCluster(state: ClusterState, sign: ClusterSign, nowMs: number): ClusterState {
+export function stepCluster(
+  state: ClusterState,
+  sign: ClusterSign,
+  lostAfter: number,
+  nowMs: number,
+): ClusterState {
   if (sign.kind === 'answer')
     return state.state === 'connected' ? state : { state: 'connected', sinceMs: nowMs };
-  const next = sign.forMs >= lostAfterMs ? 'lost' : sign.forMs >= degradedAfterMs ? 'degraded' : null;
+  const next = sign.forMs >= lostAfter ? 'lost' : sign.forMs >= degradedAfterMs ? 'degraded' : null;
   // A lost cluster is not merely degraded because somebody began to count anew.
   if (next === null || next === state.state || state.state === 'lost') return state;
   return { state: next, sinceMs: nowMs, reason: sign.why };

@@ -39,6 +39,8 @@ export interface JobSpec {
   readonly checkpoint: { readonly signal: SignalName; readonly waitMs: number } | null;
   /** What it takes to go on from a checkpoint; left out where nobody said. */
   readonly restoreMs?: number | undefined;
+  /** All that it writes goes to a store that refuses older attempts; left out where nobody said. */
+  readonly fenced?: true | undefined;
   /** Null: never stopped for lack of renewal. */
   readonly stopAfterMs: number | null;
   readonly outputLimitMib: number;
@@ -134,6 +136,7 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
           ? null
           : { signal: raw.checkpoint.signal, waitMs: raw.checkpoint.wait },
       ...(raw.checkpoint?.restore !== undefined && { restoreMs: raw.checkpoint.restore }),
+      ...(raw.checkpoint?.fenced && { fenced: true as const }),
       stopAfterMs:
         raw.stopAfter === undefined
           ? defaults.stopAfterMs(tier)

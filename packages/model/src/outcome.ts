@@ -118,6 +118,9 @@ export const noFailures: Failures = { user: 0, outOfMemory: 0, infrastructure: 0
 /** The reason's code of a run of which nothing was ever sent to a node: nothing is charged for it. */
 export const neverStarted = 'never-started';
 
+/** The reason's code of a run that nobody can prove over and that can no longer write: nothing is charged for it. */
+export const fencedCode = 'fenced';
+
 export type AfterRun =
   | { readonly kind: 'end'; readonly result: JobResult; readonly failures: Failures }
   | {
@@ -146,7 +149,8 @@ export function afterRun(
     case 'out-of-memory':
       return charge('outOfMemory');
     case 'infrastructure':
-      if (result.reason.code === neverStarted) return { kind: 'retry', failures, delayMs: 0, avoid };
+      if (result.reason.code === neverStarted || result.reason.code === fencedCode)
+        return { kind: 'retry', failures, delayMs: 0, avoid };
       return charge('infrastructure');
   }
   function charge(budget: keyof Failures): AfterRun {

@@ -291,6 +291,11 @@ describe('every field', () => {
       effect: (s) => s.checkpoint?.waitMs,
       is: 120_000,
     },
+    '/checkpoint/fenced': {
+      give: { checkpoint: { fenced: true } },
+      effect: (s) => [s.checkpoint, s.fenced],
+      is: [null, true],
+    },
     '/checkpoint/restore': {
       give: { checkpoint: { restore: '5m' } },
       effect: (s) => [s.checkpoint, s.restoreMs, entryFacts(s, 'ada').restoreMs],

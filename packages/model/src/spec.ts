@@ -381,6 +381,10 @@ export const jobSpecSchema = z.strictObject({
         'what it takes to go on from a checkpoint; counts when victims are chosen',
         '0s to 1d',
       ).optional(),
+      fenced: z.literal(true).optional().meta({
+        description:
+          'all that it writes goes to a store that refuses older attempts; where the operator says that too, it need not wait for the proof that a run in a lost cluster is over',
+      }),
     })
     .optional(),
   dependencies: z

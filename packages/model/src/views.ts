@@ -316,3 +316,11 @@ export interface UsageView {
   readonly until: string;
   readonly lines: readonly UsageLine[];
 }
+
+/** Whose a run's token is. */
+export interface OwnRunView {
+  readonly job: JobId;
+  readonly run: RunId;
+  /** Counts the attempts of the job from 1: an older one is over, or may no longer write. */
+  readonly attempt: number;
+}

@@ -67,6 +67,8 @@ export interface Store {
   submit(item: Submit): Promise<Outcome<Submitted, SubmitRefusal>>;
   /** A run tells that its work is saved, with the token its start command carried; refused once the run is over. */
   checkpoint(token: string, saved: Checkpoint): Promise<Outcome<null, 'bad-token'>>;
+  /** The run that the token was made for, while it is not over; null when it is, or there is no such token. */
+  ownRun(token: string): Promise<OwnRun | null>;
   /** The items of one request, committed together with whatever else is in the group; each has its own outcome. */
   submitMany(items: readonly Submit[]): Promise<readonly Outcome<Submitted, SubmitRefusal>[]>;
   // What is so already is committed and changes nothing: cancelling an ended job, holding a held one, releasing a
@@ -203,6 +205,11 @@ export interface Store {
     cluster: string,
     sign: ClusterSign,
   ): Promise<Outcome<ClusterState, 'stale-epoch' | 'not-found'>>;
+  /**
+   * Ends the runs of a lost cluster that can no longer write, so that their jobs start elsewhere: see failover-rules.ts. Answers which;
+   * none where the cluster is not lost, or nobody said that its checkpoints refuse older attempts.
+   */
+  failOver(epoch: number, cluster: string): Promise<Outcome<readonly RunId[], 'stale-epoch' | 'not-found'>>;
   /** What the expire loop watches. A node that a cluster speaks for has no lease, and is watched only once it is not ready. */
   leases(): Promise<readonly Lease[]>;
   /** Clusters whose nodes fell silent together, until that is over; frozen until the time that each says. */
@@ -470,6 +477,14 @@ export interface Admitted {
 }
 
 /** A node's lease as the expire loop sees it. */
+/** Whose a run's token is. */
+export interface OwnRun {
+  readonly job: JobId;
+  readonly run: RunId;
+  /** Grows with every attempt of the job. */
+  readonly attempt: number;
+}
+
 export interface Lease {
   readonly node: NodeId;
   readonly cluster: string;

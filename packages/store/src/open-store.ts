@@ -21,6 +21,7 @@ import * as leadership from './pg/leadership.ts';
 import * as liveness from './pg/liveness.ts';
 import * as admin from './pg/node-admin.ts';
 import { commitObservations } from './pg/observe.ts';
+import { ownRun } from './pg/own-run.ts';
 import * as policies from './pg/policies.ts';
 import * as jobReads from './pg/read-jobs.ts';
 import * as log from './pg/read-log.ts';
@@ -121,6 +122,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     cancelRange: (array, range, by, versions) =>
       known(cancelRange(database, array, range, by, versions)) as ReturnType<Store['cancelRange']>,
     checkpoint: (token, saved) => known(checkpoint(database, token, saved)),
+    ownRun: (token) => looked(ownRun(database, token)),
     hold: (job, by, versions) => known(changeJob(database, 'hold', job, by, versions)),
     release: (job, by, versions) => known(changeJob(database, 'release', job, by, versions)),
     move: (job, order, by) => known(moveOne(database, job, order, by)) as ReturnType<Store['move']>,
@@ -167,6 +169,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     removeCluster: (name, by) => known(clusters.removeCluster(database, name, by)),
     admitNodes: (epoch, name, nodes) => known(clusters.admitNodes(database, epoch, name, nodes)),
     noteCluster: (epoch, name, sign) => known(clusters.noteCluster(database, epoch, name, sign)),
+    failOver: (epoch, name) => known(clusters.failOver(database, epoch, name)),
     leases: () => nodeReads.leases(database),
     frozen: () => nodeReads.frozen(database),
     acquireLease: (server, leaseMs, deadEpoch) =>

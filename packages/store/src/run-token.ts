@@ -3,7 +3,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isRunId, type RunId } from '@muster/model';
 
-const pattern = /^msr_(run_[0-9a-z]+_[0-9]+)_[A-Za-z0-9_-]{43}$/;
+const pattern = /^msr_(run_[0-9a-z]+_[0-9-]+)_[A-Za-z0-9_-]{43}$/;
 
 export function mintRunToken(run: RunId): string {
   return `msr_${run}_${randomBytes(32).toString('base64url')}`;

@@ -26,6 +26,10 @@ const fields = {
   context: ['--context <name>', "kubernetes: one of the file's contexts; its current one when left out"],
   namespace: ['--namespace <name>', 'kubernetes: the namespace of its pods'],
   image: ['--image <image>', 'kubernetes: for jobs that name no image'],
+  lostAfter: [
+    '--lost-after <duration>',
+    'how long it may not answer before it counts as lost; 15m when left out',
+  ],
   pool: ['--pool <name>', 'the pool of its nodes'],
   region: ['--region <name>', 'where it is; the label region of its nodes'],
   capacity: ['--capacity <kind>', 'owned, reserved, on-demand or spot; the label capacity of its nodes'],
@@ -47,7 +51,8 @@ export function givenFlags(flags: ConfigFlags): string[] {
 export async function configOf(cli: Cli, flags: ConfigFlags): Promise<GivenConfig> {
   const given = givenFlags(flags);
   if (flags.file !== undefined) {
-    if (given.length > 1) throw usage(`give a file or flags, not both; --${given[1]} can stand in the file`);
+    if (given.length > 1)
+      throw usage(`give a file or flags, not both; ${flagOf(given[1]!)} can stand in the file`);
     return fromFile(cli, flags.file);
   }
   if (flags.kind === undefined)
@@ -66,4 +71,8 @@ async function fromFile(cli: Cli, path: string): Promise<GivenConfig> {
         throw atPlace(document, file, error);
       }),
   };
+}
+
+function flagOf(field: string): string {
+  return fields[field as keyof typeof fields]?.[0].split(' ', 1)[0] ?? `--${field}`;
 }

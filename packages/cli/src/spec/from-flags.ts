@@ -165,6 +165,7 @@ const flagOf: readonly (readonly [pointer: RegExp, flag: string])[] = [
   [/^\/command/, 'the command'],
   [/^\/(uses|cluster|pool|role)$/, '--$1'],
   [/^\/(kind|directory|conf|partition|account|qos|region|capacity)$/, '--$1'],
+  [/^\/lostAfter$/, '--lost-after'],
   [/^\/expiresIn$/, '--expires-in'],
   [/^\/path$/, 'the path'],
 ];

@@ -141,6 +141,8 @@ export class Checkers {
       expire: (epoch, items) => decided('expiry', epoch, store.expire(epoch, items)),
       silenceOverdue: (epoch) => decided('silence', epoch, store.silenceOverdue(epoch)),
       freeze: (epoch, freeze) => decided('freeze', epoch, store.freeze(epoch, freeze)),
+      failOver: (epoch, cluster) => decided('failover', epoch, store.failOver(epoch, cluster)),
+      noteCluster: (epoch, cluster, sign) => decided('note', epoch, store.noteCluster(epoch, cluster, sign)),
       silenceOver: (epoch, cluster) => decided('thaw', epoch, store.silenceOver(epoch, cluster)),
     };
   }

@@ -6,8 +6,12 @@ import { runSeed } from './run-seed.ts';
 const batches = 10;
 const perBatch = 10;
 
+let [failovers, refused] = [0, 0];
+
 async function expectSound(seed: number): Promise<void> {
-  const { failure, tail } = await runSeed(seed);
+  const { failure, tail, ...report } = await runSeed(seed);
+  failovers += report.failovers;
+  refused += report.refused;
   const again = `npm run sim:faults -- --seeds 1 --from ${seed}`;
   expect(failure, `${failure?.message}\n${tail.join('\n')}\nagain: ${again}`).toBeNull();
 }
@@ -18,6 +22,11 @@ test.each(Array.from({ length: batches }, (_, i) => 1 + i * perBatch))(
     for (let seed = from; seed < from + perBatch; seed++) await expectSound(seed);
   },
 );
+
+test('in these worlds clusters were lost, jobs went on without proof, and older attempts were refused', () => {
+  expect(failovers).toBeGreaterThan(0);
+  expect(refused).toBeGreaterThan(0);
+});
 
 test.each(foundSeeds)('seed $seed, which once found this, stays sound: $found', ({ seed }) =>
   expectSound(seed),

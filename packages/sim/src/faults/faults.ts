@@ -244,6 +244,14 @@ export function troubleController(world: VirtualWorld, random: Random, untilMs: 
     else cluster.kill();
     world.scheduler.after(500 + random.below(25_000), () => cluster.heal());
   };
+  // So long that its nodes fall silent and it counts as lost, while what it runs goes on.
+  const long = random.split('long');
+  if (long.chance(0.5))
+    world.scheduler.after(long.below(untilMs / 2), () => {
+      if (long.chance(0.5)) cluster.pause();
+      else cluster.kill();
+      world.scheduler.after(40_000 + long.below(80_000), () => cluster.heal());
+    });
   for (let i = random.below(5); i > 0; i--)
     world.scheduler.after(random.below(untilMs), () => {
       const when = random.below(3);

@@ -58,6 +58,8 @@ const mayBeUnknown: ReadonlySet<string> = new Set([
   'silenceOverdue',
   'freeze',
   'silenceOver',
+  'noteCluster',
+  'failOver',
   'hello',
   'renew',
   'observe',

@@ -2,7 +2,7 @@
 // world must come to rest: every job ended or held, the outbox empty, nothing unknown, nothing left on any machine.
 import { createHash } from 'node:crypto';
 import { type Engine, loadEngine } from '@muster/engine';
-import type { JobId } from '@muster/model';
+import { type EventBody, fencedCode, type JobId } from '@muster/model';
 import { seeded } from '../random.ts';
 import type { MakeBackend } from '../world/backend.ts';
 import { beginMs } from '../world/scheduler.ts';
@@ -31,6 +31,9 @@ export interface SeedReport {
   readonly steps: number;
   readonly virtualMs: number;
   readonly faults: readonly string[];
+  /** Runs of a lost cluster that started elsewhere without proof, and how often an older attempt was refused what it wrote. */
+  readonly failovers: number;
+  readonly refused: number;
   /** The last events and notes, for a failure. */
   readonly tail: readonly string[];
 }
@@ -147,7 +150,7 @@ class SeedRun {
     for (let i = 0; i < count; i++) {
       const drawn = drawSubmit(this.#world, random, i);
       const { batch } = this.#world;
-      const item = batch ? onSystem(drawn, batch.cluster.deps.kind, systems) : drawn;
+      const item = batch ? onSystem(this.#world, drawn, batch.cluster.deps.kind, systems) : drawn;
       const atMs = random.below(untilMs * 0.8);
       this.#world.scheduler.after(atMs, () => this.#clients.submit(item));
       const then = random.below(10);
@@ -266,7 +269,15 @@ class SeedRun {
       steps: this.#steps,
       virtualMs: this.#world.nowMs - beginMs,
       faults: this.#faults,
+      failovers: this.#checkers.events.filter(({ body }) => isFailover(body)).length,
+      refused: this.#world.programs.refused,
       tail: [...this.#notes.slice(-20), ...this.#world.logged.slice(-15), ...last],
     };
   }
+}
+
+function isFailover(body: EventBody): boolean {
+  return (
+    body.kind === 'run.ended' && body.result.outcome === 'failed' && body.result.reason.code === fencedCode
+  );
 }

@@ -65,6 +65,15 @@ function workUntilLost(pool: SeedPool, number: number): Promise<boolean> {
 }
 
 function lostSeed(seed: number, message: string): SeedReport {
-  const nothing = { hash: 'none', events: 0, steps: 0, virtualMs: 0, faults: [], tail: [] };
+  const nothing = {
+    hash: 'none',
+    events: 0,
+    steps: 0,
+    virtualMs: 0,
+    faults: [],
+    failovers: 0,
+    refused: 0,
+    tail: [],
+  };
   return { seed, failure: { rule: message.split(':')[0] ?? '', message }, ...nothing };
 }

@@ -140,17 +140,30 @@ export function drawBatch(random: Random) {
   if (!random.chance(0.3)) return null;
   const kind = random.chance(0.5) ? ('slurm' as const) : ('kubernetes' as const);
   const inventory = { ...inventoryOf(200, 4), labels: { system: kind } };
-  return { kind, nodes: 1 + random.below(3), inventory };
+  return { kind, nodes: 1 + random.below(3), inventory, fenced: random.chance(0.5) };
 }
 
 /**
  * Where there is one, a job runs on the machines or on the batch system, never on either: what runs there cannot be fenced, and
- * so never expires.
+ * so never expires. But some write only where older attempts are refused: these may run on either, and begin on the batch system.
  */
-export function onSystem(item: Submit, kind: 'slurm' | 'kubernetes', random: Random): Submit {
+export function onSystem(
+  world: VirtualWorld,
+  item: Submit,
+  kind: 'slurm' | 'kubernetes',
+  random: Random,
+): Submit {
   const there = random.chance(0.35);
+  if (there && random.chance(0.5)) return fencedOn(world, item, kind, random);
   const rule = there ? { op: 'in' as const, values: [kind] } : { op: 'absent' as const, values: [] };
   const constraints = [{ label: 'system', ...rule }];
   const spec = { ...item.spec, constraints, ...(there && { stopAfterMs: null, checkpoint: null }) };
+  return { ...item, spec, demand: jobDemand(spec) };
+}
+
+function fencedOn(world: VirtualWorld, item: Submit, kind: 'slurm' | 'kubernetes', random: Random): Submit {
+  const preferences = [{ label: 'system', op: 'in' as const, values: [kind], weight: 1000 }];
+  const spec = { ...item.spec, preferences, checkpoint: null, fenced: true as const };
+  world.programs.add(item.id, { ...drawBehaviour(random, spec), checkpointEveryMs: 2000, fenced: true });
   return { ...item, spec, demand: jobDemand(spec) };
 }

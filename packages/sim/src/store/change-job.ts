@@ -1,14 +1,15 @@
 // Cancel, hold, release and move by a person, and a run's word that its work is saved.
-import type {
-  ArrayState,
-  Checkpoint,
-  IndexRange,
-  JobId,
-  JobRefusal,
-  JobState,
-  MoveOrder,
+import {
+  type ArrayState,
+  type Checkpoint,
+  type IndexRange,
+  type JobId,
+  type JobRefusal,
+  type JobState,
+  type MoveOrder,
+  parseRunId,
 } from '@muster/model';
-import type { ChangeRefusal, Outcome } from '@muster/store';
+import type { ChangeRefusal, Outcome, OwnRun } from '@muster/store';
 import {
   type ArrayRecord,
   Changes,
@@ -112,4 +113,12 @@ export function checkpoint(
   return value
     ? { outcome: 'committed', sequence, value: null }
     : { outcome: 'refused', refusal: 'bad-token' };
+}
+
+/** Whose the token is, while its run is not over. */
+export function ownRun({ tables }: MemoryDatabase, token: string): OwnRun | null {
+  const run = runOfToken(token);
+  const of = run && parseRunId(run);
+  const live = run === null ? undefined : tables.liveRuns.get(run);
+  return of && live && isOneOf(token, live.tokens) ? { run, ...of } : null;
 }

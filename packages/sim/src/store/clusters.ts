@@ -1,9 +1,22 @@
 // Clusters that an operator connected, and the nodes that they list.
-import type { ClusterConfig, ClusterSign, ClusterState, Drain, EventBody } from '@muster/model';
+import type { ClusterConfig, ClusterSign, ClusterState, Drain, EventBody, RunId } from '@muster/model';
 import type { AdmitNode, Admitted, ClusterRow, ClusterSums, Outcome } from '@muster/store';
-import { closedOf, drainAfterCluster, drainByCluster, drainedEvent, notedCluster } from '@muster/store/rules';
+import {
+  Changes,
+  closedOf,
+  drainAfterCluster,
+  drainByCluster,
+  drainedEvent,
+  fenceRun,
+  isUnheard,
+  mayFailOver,
+  notedCluster,
+  silenceNode,
+} from '@muster/store/rules';
+import { applyChanges } from './apply.ts';
 import type { MemoryDatabase, Tx } from './database.ts';
 import { leaveNodes } from './liveness.ts';
+import { loadNodes } from './load.ts';
 import { freshNode, named } from './node-admin.ts';
 import { byId, isNodeState, type StoredNode, type StoredRun, type Tables } from './tables.ts';
 
@@ -170,6 +183,35 @@ export function noteCluster(
     tx.tables.clusters.set(name, { ...cluster, state, answeredMs });
     if (noted) append(tx, noted.event);
     return { value: state };
+  });
+}
+
+/** The runs that may start elsewhere now. */
+export function failOver(
+  database: MemoryDatabase,
+  epoch: number,
+  name: string,
+): Outcome<readonly RunId[], 'stale-epoch' | 'not-found'> {
+  return settled(database, (tx) => {
+    if (tx.epoch !== epoch) return 'stale-epoch';
+    const cluster = tx.tables.clusters.get(name);
+    if (!cluster) return 'not-found';
+    if (!mayFailOver(cluster)) return { value: [] };
+    const nodes = nodesOf(tx.tables, name).filter(spokenFor);
+    const loaded = loadNodes(
+      tx.tables,
+      nodes.map(({ id }) => id),
+    );
+    const changes = new Changes(tx.nowMs);
+    const unheard = nodes.filter((node) => isUnheard(cluster, node, tx.nowMs));
+    leaveNodes(tx, unheard, () => ({ kind: 'silence', nowMs: tx.nowMs }));
+    for (const node of unheard) silenceNode(changes, node, loaded.runsOn(node.id));
+    const silent = nodes.filter((node) => isNodeState(node, 'silent'));
+    const fenced = silent.flatMap((node) =>
+      loaded.runsOn(node.id).filter((run) => fenceRun(changes, name, node, run)),
+    );
+    applyChanges(tx, changes);
+    return { value: [...new Set(fenced.map(({ id }) => id))] };
   });
 }
 

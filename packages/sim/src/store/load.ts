@@ -53,8 +53,8 @@ function recordsOf(
 
 function termsOf(tables: Tables, row: StoredJob) {
   const { id, project, version, startedMs } = row;
-  const { retry, stop, checkpoint } = tables.specOf(row);
-  return { id, project, version, startedMs, retry, stop, checkpoint };
+  const { retry, stop, checkpoint, fenced = false } = tables.specOf(row);
+  return { id, project, version, startedMs, retry, stop, checkpoint, fenced };
 }
 
 /** The jobs of these runs, with those of the runs that are not over. */

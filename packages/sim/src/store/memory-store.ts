@@ -16,7 +16,7 @@ import {
   resultOf,
   sessionOutcome,
 } from '@muster/store/rules';
-import { cancelRange, changeJob, checkpoint, moveOne } from './change-job.ts';
+import { cancelRange, changeJob, checkpoint, moveOne, ownRun } from './change-job.ts';
 import * as clusters from './clusters.ts';
 import { commitPlan } from './commit-plan.ts';
 import type { MemoryDatabase } from './database.ts';
@@ -82,6 +82,7 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
       known(line.write(() => cancelRange(database, array, range, by, versions))) as ReturnType<
         Store['cancelRange']
       >,
+    ownRun: (token) => line.read(() => ownRun(database, token)),
     checkpoint: (token, saved) => known(line.write(() => checkpoint(database, token, saved))),
     hold: (job, by, versions) => known(line.write(() => changeJob(database, 'hold', job, by, versions))),
     release: (job, by, versions) =>
@@ -134,6 +135,7 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
     removeCluster: (name, by) => known(line.write(() => clusters.removeCluster(database, name, by))),
     admitNodes: (epoch, name, nodes) =>
       known(line.write(() => clusters.admitNodes(database, epoch, name, nodes))),
+    failOver: (epoch, name) => known(line.write(() => clusters.failOver(database, epoch, name))),
     noteCluster: (epoch, name, sign) =>
       known(line.write(() => clusters.noteCluster(database, epoch, name, sign))),
     leases: () => line.read(() => nodeReads.leases(database)),

@@ -244,10 +244,23 @@ export class BatchCluster {
     const { ground, programs, scheduler } = this.deps;
     const { run } = job.command;
     const program = programs.of(run, task.rank);
-    task.live = { node: job.node, run, rank: task.rank, fenced: true, executes: () => true };
+    const fenced = !programs.isFenced(run);
+    task.live = { node: job.node, run, rank: task.rank, fenced, executes: () => true };
     ground.started(task.live);
+    if (program.checkpointEveryMs !== null && task.rank === 0)
+      this.#saveWork(job, task, program.checkpointEveryMs, scheduler.nowMs);
     if (program.endsAfterMs !== null)
       scheduler.after(program.endsAfterMs, () => this.#endTask(job, task, program.exit));
+  }
+
+  /** Whatever the controller knows of it: what it writes to is not of the cluster. */
+  #saveWork(job: BatchJob, task: BatchTask, everyMs: number, sinceMs: number): void {
+    const { scheduler, programs } = this.deps;
+    scheduler.after(everyMs, () => {
+      if (task.live === null) return;
+      programs.save(job.command.run, scheduler.nowMs - sinceMs);
+      this.#saveWork(job, task, everyMs, sinceMs);
+    });
   }
 
   #stop(job: BatchJob, { class: errorClass, reason, graceMs }: StopCommand): void {

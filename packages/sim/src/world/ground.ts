@@ -6,7 +6,7 @@ export interface LiveTask {
   readonly node: NodeId;
   readonly run: RunId;
   readonly rank: number;
-  /** Whether our agents can fence it: a supervisor keeps its deadline. */
+  /** Nothing else keeps it from harm beside another attempt; false for what only writes where an older attempt is refused. */
   readonly fenced: boolean;
   /** A process of a frozen machine does nothing. */
   readonly executes: () => boolean;

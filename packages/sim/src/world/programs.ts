@@ -11,6 +11,8 @@ export interface Behaviour {
   readonly checkpointEveryMs: number | null;
   /** This rank takes three times as long. */
   readonly straggler: number | null;
+  /** Writes only where an older attempt is refused: two attempts at once do no harm. */
+  readonly fenced?: boolean;
 }
 
 export interface Program {
@@ -20,10 +22,20 @@ export interface Program {
   readonly checkpointEveryMs: number | null;
 }
 
+interface Saved {
+  /** The highest that has begun. */
+  readonly attempt: number;
+  /** What was saved when it began. */
+  readonly baseMs: number;
+  readonly workMs: number;
+}
+
 export class Programs {
   readonly #behaviours = new Map<JobId, Behaviour>();
-  /** Saved work by job, and the attempt that saved it: an older one is refused. */
-  readonly #saved = new Map<JobId, { readonly attempt: number; readonly workMs: number }>();
+  /** Saved work by job, and the highest attempt that has begun: what an older one saves is refused. */
+  readonly #saved = new Map<JobId, Saved>();
+  /** How often that was. */
+  refused = 0;
 
   add(job: JobId, behaviour: Behaviour): void {
     this.#behaviours.set(job, behaviour);
@@ -33,7 +45,7 @@ export class Programs {
     const { job, attempt } = parsed(run);
     const behaviour = this.#behaviours.get(submittedJob(job)) ?? plain;
     const end = behaviour.ends[Math.min(attempt, behaviour.ends.length) - 1] ?? 'ok';
-    const left = Math.max(200, behaviour.workMs - (this.#saved.get(job)?.workMs ?? 0));
+    const left = Math.max(200, behaviour.workMs - this.#begin(job, attempt).workMs);
     const workMs = behaviour.straggler === rank ? 3 * left : left;
     const { stubborn, checkpointEveryMs } = behaviour;
     return {
@@ -49,12 +61,25 @@ export class Programs {
     return '';
   }
 
+  /** Whether two attempts of its job may be there at once. */
+  isFenced(run: RunId): boolean {
+    return this.#behaviours.get(submittedJob(parsed(run).job))?.fenced === true;
+  }
+
+  /** `workMs`: since the attempt began. */
   save(run: RunId, workMs: number): void {
     const { job, attempt } = parsed(run);
-    const before = this.#saved.get(job);
-    if (before && before.attempt > attempt) return;
-    const base = before && before.attempt === attempt ? 0 : (before?.workMs ?? 0);
-    this.#saved.set(job, { attempt, workMs: Math.max(before?.workMs ?? 0, base + workMs) });
+    const saved = this.#begin(job, attempt);
+    if (saved.attempt > attempt) this.refused++;
+    else this.#saved.set(job, { ...saved, workMs: Math.max(saved.workMs, saved.baseMs + workMs) });
+  }
+
+  #begin(job: JobId, attempt: number): Saved {
+    const before = this.#saved.get(job) ?? { attempt: 0, baseMs: 0, workMs: 0 };
+    if (before.attempt >= attempt) return before;
+    const begun = { attempt, baseMs: before.workMs, workMs: before.workMs };
+    this.#saved.set(job, begun);
+    return begun;
   }
 }
 

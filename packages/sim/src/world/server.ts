@@ -3,6 +3,7 @@
 import {
   type Brain,
   byNode,
+  clusterHealth,
   createAgentSink,
   type Dispatch,
   defaultRetention,
@@ -124,6 +125,7 @@ export class Server {
             driver: batchClusterDriver(batch.cluster, batch.inventory, process),
             epoch,
             onReady,
+            onLook: clusterHealth({ world, store, name: batch.cluster.deps.kind, epoch }),
             onBug,
           }),
         ]

@@ -1,7 +1,14 @@
 // A virtual world: servers with the production control plane, machines with agents, ways between them, a database, and one
 // seed from which everything in it is drawn. Who changes it (clients, operators, faults) is elsewhere.
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { freshId, type Inventory, type NodeId, type Policy, type ServerId } from '@muster/model';
+import {
+  type ConfigOf,
+  freshId,
+  type Inventory,
+  type NodeId,
+  type Policy,
+  type ServerId,
+} from '@muster/model';
 import type { ServerInfo, Store } from '@muster/store';
 import { type Random, seeded } from '../random.ts';
 import { type Backend, type MakeBackend, memoryBackend } from './backend.ts';
@@ -29,6 +36,8 @@ export interface WorldSpec {
     readonly kind: 'slurm' | 'kubernetes';
     readonly nodes: number;
     readonly inventory: Inventory;
+    /** Its operator says that older attempts cannot write to the checkpoints of its jobs. */
+    readonly fenced: boolean;
   };
   readonly projects: readonly string[];
   readonly policy: Policy;
@@ -43,6 +52,18 @@ export interface WorldSpec {
 const keys = generateKeyPairSync('ed25519');
 const publicKey = keys.publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
 const dialTimeoutMs = 5000;
+/** On a shorter clock. How it would be reached does not matter: the world's own driver reaches it. */
+const batchConfig: ConfigOf<'slurm'> = {
+  kind: 'slurm',
+  pool: 'main',
+  capacity: 'owned',
+  directory: '/shared',
+  projects: {},
+  devices: {},
+  ports: { first: 20_000, count: 40 },
+  lostAfter: '10s',
+  fencedCheckpoints: false,
+};
 
 export class VirtualWorld {
   readonly seed: number;
@@ -158,16 +179,20 @@ export class VirtualWorld {
   }
 
   async #addBatch(
-    { kind, nodes, inventory }: NonNullable<WorldSpec['batch']>,
+    { kind, nodes, inventory, fenced }: NonNullable<WorldSpec['batch']>,
     random: Random,
   ): Promise<void> {
-    const ids: NodeId[] = [];
-    for (let i = 0; i < nodes; i++) {
-      const node = this.freshId('node', random);
-      await this.#enrolNode(`${kind}-${i}`, kind, node);
-      ids.push(node);
-    }
+    const { direct } = this.backend;
+    await direct.addCluster(kind, { ...batchConfig, fencedCheckpoints: fenced }, 'operator');
+    const listed = Array.from({ length: nodes }, (_, i) => {
+      const name = `${kind}-${i}`;
+      return { node: this.freshId('node', random), name, knownAs: name, closed: null };
+    });
+    // Nobody leads yet.
+    const admitted = await direct.admitNodes(0, kind, listed);
+    if (admitted.outcome !== 'committed') throw new Error(`the nodes of ${kind} were not admitted`);
     const { scheduler, ground, programs } = this;
+    const ids = listed.map(({ node }) => node);
     const cluster = new BatchCluster({ scheduler, random, ground, programs, kind, nodes: ids });
     this.batch = { cluster, inventory };
   }

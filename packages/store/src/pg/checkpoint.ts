@@ -14,7 +14,7 @@ const tokensOf = {
   text: 'SELECT tokens FROM run WHERE id = $1 AND ended_ms IS NULL',
 };
 
-async function isToken(reader: Reader, run: RunId, token: string): Promise<boolean> {
+export async function isToken(reader: Reader, run: RunId, token: string): Promise<boolean> {
   const [row] = await reader.query<{ tokens: string[] }>(tokensOf, [run]);
   return row !== undefined && isOneOf(token, row.tokens);
 }

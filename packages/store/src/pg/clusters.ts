@@ -1,11 +1,22 @@
 // Clusters that an operator connected, and the nodes that they list.
-import type { ClusterConfig, ClusterSign, ClusterState, Drain, EventBody, NodeId } from '@muster/model';
+import type {
+  ClusterConfig,
+  ClusterSign,
+  ClusterState,
+  Drain,
+  EventBody,
+  NodeId,
+  RunId,
+} from '@muster/model';
 import type { AdmitNode, Admitted, ClusterRow, ClusterSums, Outcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { drainedEvent } from '../rules/admin-rules.ts';
 import { closedOf, drainAfterCluster, drainByCluster, notedCluster } from '../rules/cluster-rules.ts';
-import type { NodeRecord } from '../rules/records.ts';
-import { leaveNodes, lockNodes } from './nodes.ts';
+import { fenceRun, isUnheard, mayFailOver } from '../rules/failover-rules.ts';
+import { silenceNode } from '../rules/node-rules.ts';
+import { Changes, type NodeRecord } from '../rules/records.ts';
+import { applyChanges } from './apply.ts';
+import { leaveNodes, lockNodes, lockNodesWithRuns } from './nodes.ts';
 
 const columns = `name, config, state, drain, answered_ms AS "answeredMs", created_ms AS "createdMs", created_by AS "createdBy"`;
 const list = { name: 'clusters', text: `SELECT ${columns} FROM cluster ORDER BY name` };
@@ -237,6 +248,34 @@ export function noteCluster(
     await tx.query(setState, [name, JSON.stringify(state), sign.kind === 'answer']);
     if (noted) append(tx, noted.event);
     return { value: state };
+  });
+}
+
+/** The runs that may start elsewhere now. */
+export function failOver(
+  database: Database,
+  epoch: number,
+  name: string,
+): Promise<Outcome<readonly RunId[], 'stale-epoch' | 'not-found'>> {
+  return settled(database, async (tx) => {
+    if (tx.epoch !== epoch) return 'stale-epoch';
+    const cluster = await lockCluster(tx, name);
+    if (!cluster) return 'not-found';
+    if (!mayFailOver(cluster)) return { value: [] };
+    const known = await tx.query<Known>(nodesOf, [name]);
+    const ids = known.map(({ id }) => id);
+    const locked = await lockNodesWithRuns(tx, ids);
+    const changes = new Changes(tx.nowMs);
+    const nodes = ids.flatMap((id) => locked.nodes.get(id) ?? []);
+    const unheard = nodes.filter((node) => isUnheard(cluster, node, tx.nowMs));
+    await leaveNodes(tx, unheard, () => ({ kind: 'silence', nowMs: tx.nowMs }));
+    for (const node of unheard) silenceNode(changes, node, locked.runsOn(node.id));
+    const silent = [...nodes.filter(({ state }) => state.state === 'silent'), ...unheard];
+    const fenced = silent.flatMap((node) =>
+      locked.runsOn(node.id).filter((run) => fenceRun(changes, name, node, run)),
+    );
+    await applyChanges(tx, changes);
+    return { value: [...new Set(fenced.map(({ id }) => id))] };
   });
 }
 

@@ -26,7 +26,7 @@ import type {
 } from '../rules/records.ts';
 
 const jobColumns = `id, project, version, state, started_ms AS "startedMs", spec -> 'retry' AS retry, spec -> 'stop' AS stop,
-  spec -> 'checkpoint' AS checkpoint, spec -> 'array' AS size, member_of AS "memberOf"`;
+  spec -> 'checkpoint' AS checkpoint, spec ? 'fenced' AS fenced, spec -> 'array' AS size, member_of AS "memberOf"`;
 
 const lockJobsText = {
   name: 'lock-jobs',
@@ -132,8 +132,8 @@ function recordsOf(rows: readonly JobColumns[], known: ReadonlyMap<JobId, ArrayR
   for (const { memberOf, size, state, ...row } of rows) {
     if (size) continue;
     const array = memberOf === null ? null : (arrays.get(memberOf) ?? null);
-    const { retry, stop, checkpoint } = array ?? row;
-    const record = { ...row, retry, stop, checkpoint, array, fresh: false, state: state as JobState };
+    const { retry, stop, checkpoint, fenced } = array ?? row;
+    const record = { ...row, retry, stop, checkpoint, fenced, array, fresh: false, state: state as JobState };
     jobs.set(row.id, record);
   }
   return { jobs, arrays };

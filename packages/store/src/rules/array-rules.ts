@@ -25,11 +25,10 @@ export function freshMember(arrays: ReadonlyMap<JobId, ArrayRecord>, id: JobId):
   const member = parseMemberId(id);
   const array = member && arrays.get(member.array);
   if (!array || !mayTake(array.state, member.index)) return null;
-  const { project, retry, stop, checkpoint } = array;
+  const { project, retry, stop, checkpoint, fenced } = array;
+  const terms = { project, retry, stop, checkpoint, fenced };
   const state = rowlessMember(array.state, member.index);
-  return (
-    state && { id, project, retry, stop, checkpoint, array, fresh: true, state, version: 0, startedMs: null }
-  );
+  return state && { id, ...terms, array, fresh: true, state, version: 0, startedMs: null };
 }
 
 /** The member's row is written from now on. */

@@ -1,6 +1,13 @@
 // What becomes of the nodes of a cluster that was connected: which are new, and which take no work. A drain that comes from the
 // cluster ends when the cluster says so; what an operator said of one node stands before it.
-import { type ClusterSign, type ClusterState, type Drain, type EventBody, stepCluster } from '@muster/model';
+import {
+  type ClusterSign,
+  type ClusterState,
+  type Drain,
+  type EventBody,
+  lostAfterMs,
+  stepCluster,
+} from '@muster/model';
 import type { AdmitNode, ClusterRow } from '../contract.ts';
 import type { NodeRecord } from './records.ts';
 
@@ -35,11 +42,11 @@ export function drainAfterCluster(
 
 /** The state it has then, and what is told of it; null when nothing changed. */
 export function notedCluster(
-  { name, state }: Pick<ClusterRow, 'name' | 'state'>,
+  { name, state, config }: Pick<ClusterRow, 'name' | 'state' | 'config'>,
   sign: ClusterSign,
   nowMs: number,
 ): { readonly state: ClusterState; readonly event: EventBody } | null {
-  const next = stepCluster(state, sign, nowMs);
+  const next = stepCluster(state, sign, lostAfterMs(config) ?? Number.POSITIVE_INFINITY, nowMs);
   if (next === state) return null;
   if (next.state === 'degraded' || next.state === 'lost')
     return { state: next, event: { kind: `cluster.${next.state}`, cluster: name, reason: next.reason } };

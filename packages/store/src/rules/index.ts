@@ -21,6 +21,7 @@ export * from './cancel-rules.ts';
 export * from './capacity-rules.ts';
 export * from './change-rules.ts';
 export * from './cluster-rules.ts';
+export * from './failover-rules.ts';
 export * from './job-view.ts';
 export * from './lease-rules.ts';
 export * from './move-rules.ts';

@@ -27,6 +27,8 @@ export interface JobTerms {
   readonly retry: JobSpec['retry'];
   readonly stop: JobSpec['stop'];
   readonly checkpoint: JobSpec['checkpoint'];
+  /** All that it writes goes to a store that refuses older attempts. */
+  readonly fenced: boolean;
 }
 
 export interface JobRecord extends JobTerms {

@@ -83,6 +83,12 @@ export function arraySuite(harness: Harness): void {
       'tasks' in command ? command.tasks[0]?.env.MUSTER_ARRAY_INDEX : null,
     );
     expect(indices.sort()).toEqual(['0', '1', '3']);
+    // The token of each tells whose it is.
+    for (const { command } of commands) {
+      if (!('tasks' in command)) continue;
+      const { MUSTER_RUN_TOKEN: token = '' } = command.tasks[0]?.env ?? {};
+      expect(await store.ownRun(token)).toEqual({ job: command.job, run: command.run, attempt: 1 });
+    }
     const { jobs, runs } = await store.loadEngine();
     expect(jobs.map(({ job }) => job).sort()).toEqual([of(0), of(1), of(3)]);
     expect(runs.map(({ job }) => job).sort()).toEqual([of(0), of(1), of(3)]);

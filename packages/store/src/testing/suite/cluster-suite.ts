@@ -1,4 +1,4 @@
-import type { ClusterConfig } from '@muster/model';
+import type { ClusterConfig, ConfigOf } from '@muster/model';
 import { expect, test } from 'vitest';
 import type { AdmitNode, Store } from '../../contract.ts';
 import {
@@ -16,9 +16,11 @@ import {
 import type { Harness } from './harness.ts';
 import { dispatched } from './run-suite.ts';
 
-const slurm: ClusterConfig = {
+const slurm: ConfigOf<'slurm'> = {
   kind: 'slurm',
   pool: 'gpu',
+  lostAfter: '15m',
+  fencedCheckpoints: false,
   capacity: 'owned',
   directory: '/shared/muster',
   projects: {},
@@ -30,8 +32,11 @@ const listed = (knownAs: string, closed: string | null = null): AdmitNode => {
   return { node: newId.node(), name: `alpha-${knownAs}`, knownAs, closed };
 };
 
-async function connected(store: Store, ...nodes: AdmitNode[]): Promise<number> {
-  await store.addCluster('alpha', slurm, 'ada');
+const connected = (store: Store, ...nodes: AdmitNode[]): Promise<number> =>
+  connectedAs(store, slurm, ...nodes);
+
+async function connectedAs(store: Store, config: ClusterConfig, ...nodes: AdmitNode[]): Promise<number> {
+  await store.addCluster('alpha', config, 'ada');
   const epoch = await lead(store);
   await store.admitNodes(epoch, 'alpha', nodes);
   return epoch;
@@ -154,6 +159,84 @@ export function clusterSuite(harness: Harness): void {
     expect(await store.expire(epoch, [item])).toMatchObject({ value: [] });
     expect((await store.runs(job))[0]?.state.state).toBe('unknown');
     await store.declareLost(node.node, 'ada');
+    expect((await store.job(job))?.state).toMatchObject({ state: 'queued', attempt: 2 });
+  });
+
+  const fencing: ConfigOf<'slurm'> = { ...slurm, lostAfter: '10s', fencedCheckpoints: true };
+  const silent = { kind: 'silence', forMs: 10_000, why: 'cut off' } as const;
+
+  /** A run in a cluster that is silent, and its job. */
+  async function unheard(config: ClusterConfig, spec: Parameters<typeof aSpec>[0]) {
+    const store = await harness.store();
+    await connectedAs(store, config, listed('n1'));
+    const node = await sayHello(store, (await store.node('alpha-n1'))!.id);
+    const { epoch, job, run } = await dispatched(store, [node], aSpec(spec));
+    await store.silence(node);
+    return { store, epoch, node, job, run };
+  }
+
+  test('what can no longer write starts elsewhere once its cluster is lost, and costs no retry', async () => {
+    const retry = { user: 0, outOfMemory: 0, infrastructure: 0 };
+    const { store, epoch, node, job, run } = await unheard(fencing, { fenced: true, retry });
+    // Not before it counts as lost.
+    expect(await store.failOver(epoch, 'alpha')).toMatchObject({ value: [] });
+    await store.noteCluster(epoch, 'alpha', silent);
+    expect(await store.failOver(epoch - 1, 'alpha')).toMatchObject({ refusal: 'stale-epoch' });
+    expect(await store.failOver(epoch, 'beta')).toMatchObject({ refusal: 'not-found' });
+    expect(await store.failOver(epoch, 'alpha')).toMatchObject({ value: [run] });
+    expect((await store.job(job))?.state).toMatchObject({ state: 'queued', attempt: 2 });
+    expect((await store.runs(job))[0]?.state).toMatchObject({
+      state: 'ended',
+      result: { outcome: 'failed', class: 'infrastructure', reason: { code: 'fenced' } },
+    });
+    // The node is no more proven gone than before, and what is left there is not among what may live when it is back.
+    expect((await store.node('alpha-n1'))?.state.state).toBe('silent');
+    expect(await store.failOver(epoch, 'alpha')).toMatchObject({ value: [] });
+    const back = await sayHello(store, node.node, {
+      tasks: [{ run, rank: 0, state: 'running', exit: null }],
+    });
+    expect(await store.renew({ ...back, keys: [run] })).toMatchObject({ value: { live: [] } });
+  });
+
+  test('what may write elsewhere, is being cancelled, or lies where nobody fences waits for proof', async () => {
+    const kept = async (config: ClusterConfig, spec: Parameters<typeof aSpec>[0], cancel = false) => {
+      const { store, epoch, job } = await unheard(config, spec);
+      if (cancel) await store.cancel(job, 'ada');
+      await store.noteCluster(epoch, 'alpha', { ...silent, forMs: 900_000 });
+      expect((await store.clusters())[0]?.state.state).toBe('lost');
+      expect(await store.failOver(epoch, 'alpha')).toMatchObject({ value: [] });
+      expect((await store.runs(job))[0]?.state.state).toBe('unknown');
+    };
+    await kept(fencing, {});
+    await kept(slurm, { fenced: true });
+    await kept(fencing, { fenced: true }, true);
+  });
+
+  test('a cluster that answers again keeps its runs', async () => {
+    const { store, epoch, node, job, run } = await unheard(fencing, { fenced: true });
+    await store.noteCluster(epoch, 'alpha', silent);
+    await store.noteCluster(epoch, 'alpha', { kind: 'answer' });
+    expect(await store.failOver(epoch, 'alpha')).toMatchObject({ value: [] });
+    await store.noteCluster(epoch, 'alpha', silent);
+    // Heard of again before anybody let go of it.
+    await sayHello(store, node.node, { tasks: [{ run, rank: 0, state: 'running', exit: null }] });
+    expect(await store.failOver(epoch, 'alpha')).toMatchObject({ value: [] });
+    expect((await store.job(job))?.state).toMatchObject({ attempt: 1 });
+  });
+
+  test('a gang over two nodes goes whole, when the second is silent too', async () => {
+    const store = await harness.store();
+    await connectedAs(store, fencing, listed('n1'), listed('n2'));
+    const nodes = [];
+    for (const name of ['alpha-n1', 'alpha-n2'])
+      nodes.push(await sayHello(store, (await store.node(name))!.id));
+    const { epoch, job, run } = await dispatched(store, nodes, aSpec({ fenced: true, tasks: 2 }));
+    await store.noteCluster(epoch, 'alpha', silent);
+    await store.silence(nodes[0]!);
+    expect(await store.failOver(epoch, 'alpha')).toMatchObject({ value: [run] });
+    expect((await store.runs(job))[0]?.state.state).not.toBe('ended');
+    await store.silence(nodes[1]!);
+    expect(await store.failOver(epoch, 'alpha')).toMatchObject({ value: [run] });
     expect((await store.job(job))?.state).toMatchObject({ state: 'queued', attempt: 2 });
   });
 

@@ -260,11 +260,15 @@ export function preemptSuite(harness: Harness): void {
     const { store, node, unit, token } = await asked();
     const saved = { step: 7, path: null };
     expect(await store.checkpoint(token, saved)).toMatchObject({ outcome: 'committed' });
+    expect(await store.ownRun(token)).toEqual({ job: unit.job, run: unit.run, attempt: 1 });
+    expect(await store.ownRun(`${token.slice(0, -1)}x`)).toBeNull();
+    expect(await store.ownRun('msr_x')).toBeNull();
     expect(await told(store)).toMatchObject([{ step: 7 }]);
     expect(await store.checkpoint(`${token.slice(0, -1)}x`, saved)).toMatchObject({ refusal: 'bad-token' });
     expect(await store.checkpoint('msr_x', saved)).toMatchObject({ refusal: 'bad-token' });
     await store.observe(node, [{ kind: 'ended', run: unit.run, rank: 0, exit: ok }]);
     expect(await store.checkpoint(token, saved)).toMatchObject({ refusal: 'bad-token' });
+    expect(await store.ownRun(token)).toBeNull();
   });
 
   test('a preempted run is asked first, and the first checkpoint after that ends the wait', async () => {
