@@ -1,6 +1,6 @@
-// Runs programs from a small process. Node starts a program by a copy of the process that asks, and while a server of half a gigabyte
-// is copied (40 ms, `npm run bench` on two cores) it does nothing else: three hundred calls of sbatch were ten seconds in which it
-// answered nobody. The small one is copied in two.
+// Runs programs from a small process. Node starts a program by a copy of the process that asks, and a server of half a gigabyte does
+// nothing else for tens of milliseconds meanwhile (measure/start-programs.ts prints them): three hundred calls of sbatch were many
+// seconds in which it answered nobody.
 import { type ChildProcess, fork } from 'node:child_process';
 import { getCompileCacheDir } from 'node:module';
 import { fileURLToPath } from 'node:url';
