@@ -201,6 +201,22 @@ function cycleFor(world: World, id: JobId): void {
   world.nowMs += hour;
 }
 
+test('a job that comes anew looks for itself, though one just like it that has done much of its work looked in vain', () => {
+  const world = worldWith();
+  const worn = running(world, 10 * minute);
+  const between = submit(world, minute);
+  expect(cycle(world).stops).toHaveLength(1);
+  world.preempted(runOf(world, worn));
+  expect(cycle(world).started).toEqual([between]);
+  world.finish(runOf(world, between));
+  const long = running(world, 50 * minute, { priority: 1_000_000 });
+  expect(cycle(world).stops).toEqual([]);
+  // Expected to be 80 minutes long, the first may not stop what is expected to be 100, as a new one of 10 may.
+  const fresh = submit(world, 10 * minute);
+  const [unit] = cycle(world).stops;
+  expect(unit).toMatchObject({ job: fresh, claim: { victims: [{ job: long, right: 'shorter' }] } });
+});
+
 test('the longest time limit that is told lets a job of which nothing was said stand before the one that room is kept for', () => {
   const world = worldWith();
   world.submit(job(++n, oneTask(2), { durationMs: 2 * hour }));

@@ -243,12 +243,15 @@ export function enqueue(state: State, job: number): void {
 /** A job came into line: one that may preempt and for which nobody looked in vain yet is looked at, though there is no room. */
 export function lookForVictims(state: State, job: number): void {
   const { queue, jobs, wanting, policy } = state;
-  const { lane } = queue.entryOf(job);
+  const entry = queue.entryOf(job);
+  const { lane } = entry;
   if ((lane.shape.blocked === null && lane.gated === null) || !mightPreempt(state, job)) return;
   // One that is cooling does not speak for others.
   const failedMs = lane.waiting > 0 ? jobs.failedMs(queue.firstOf(lane)) : null;
   const cools = failedMs !== null && failedMs + policy.preemption.coolingMs > state.clockMs;
-  if (!cools && wanting.has(jobs.entry[job]!)) return;
+  // Nor does one that has saved more of its work: it is expected to be longer, and stops fewer.
+  const mayMore = policy.runTimes.stop === 'longer' && queue.leastSaved(entry) === job;
+  if (!cools && !mayMore && wanting.has(entry.id)) return;
   if (lane.gated !== null) queue.letOut(lane);
   queue.reopen(lane.shape);
 }
