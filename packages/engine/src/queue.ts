@@ -163,6 +163,7 @@ export class Queue {
     const open = this.open.has(shape);
     const { moved } = this.mix;
     const weight = this.jobs.weight(job);
+    const putBackEmptied = this.supposeEmptied();
     this.unqueue(job);
     this.mix.add(shape.mix, -weight);
     this.enter(job, facts, demand);
@@ -182,6 +183,16 @@ export class Queue {
       if (gated && !lane.gated) this.gate(lane, gated);
       setIn(this.ungated, lane, ungated);
       setIn(this.open, shape, open);
+      putBackEmptied();
+    };
+  }
+
+  /** For a question: whoever leaves its line from here on comes back. */
+  supposeEmptied(): () => void {
+    const before = [...this.emptied];
+    return () => {
+      this.emptied.clear();
+      for (const id of before) this.emptied.add(id);
     };
   }
 

@@ -1,11 +1,11 @@
-import type { EngineRows, LogEvent, Plan, QuietDecide } from '@muster/model';
+import { defaultPolicy, type EngineRows, type LogEvent, type Plan, type QuietDecide } from '@muster/model';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Engine } from './engine.ts';
 import { loadEngine } from './load.ts';
 import { decideAgain, type ReplayInput } from './replay.ts';
 import { arbitrarySteps, type Step, take } from './testing/arbitrary.ts';
-import { job, jobId, node, oneTask } from './testing/builders.ts';
+import { demand, gpus, group, job, jobId, node, oneTask } from './testing/builders.ts';
 import { cases, timeoutOf } from './testing/cases.ts';
 import { planText, starts } from './testing/plan-text.ts';
 import { play, playOn } from './testing/play.ts';
@@ -179,5 +179,24 @@ test('a question does not look for those who wait for an end that is near: the d
     return world.decide();
   });
   expect(starts(asked!).map(({ job: id }) => id)).toEqual([jobId(2)]);
+  expect(planText(asked!)).toBe(planText(quiet!));
+});
+
+test('a question that tries what would start a job leaves its line as it was: the decision after it wakes as without it', () => {
+  const [asked, quiet] = [true, false].map((asks) => {
+    const world = new World(loadEngine, node('a'));
+    const runTimes = { use: 'learned', first: 'shares', stop: 'longer' } as const;
+    const tiers = defaultPolicy.tiers.map((tier) => ({ ...tier, minRunMs: 500 }));
+    world.setPolicy({ ...defaultPolicy, tiers, runTimes });
+    const gang = demand(group([gpus(4)], { tasks: 2 }));
+    for (const n of [1, 2]) world.submit(job(n, gang));
+    const planned = starts(world.cycle());
+    world.decide();
+    for (const { run } of planned) world.running(run);
+    if (asks) world.engine.explain(jobId(2), world.nowMs);
+    world.submit(job(3, gang), true);
+    return world.decide();
+  });
+  expect(quiet!.wakeAtMs).toBe(1500);
   expect(planText(asked!)).toBe(planText(quiet!));
 });

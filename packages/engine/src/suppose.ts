@@ -98,10 +98,12 @@ function supposeIn({ jobs, queue, clockMs }: State, job: number): PutBack {
   const open = queue.open.has(shape);
   const parked = isFull(pool) && jobs.heldBy(pool.slot) === null;
   const slots = parked ? [...pool.again, ...(pool.count > 0 ? [pool.slot] : [])] : [];
+  const putBackEmptied = queue.supposeEmptied();
   pool.out--;
   for (const slot of slots) queue.queue(slot, clockMs);
   return () => {
     for (const slot of slots) queue.park(slot);
+    putBackEmptied();
     pool.out++;
     if (open) queue.open.add(shape);
     else queue.open.delete(shape);

@@ -9,7 +9,9 @@ export function supposed<T>(state: State, facts: EntryFacts, demand: JobDemand, 
   const { jobs, queue } = state;
   const job = jobs.add(considered, state.sequence + 1, state.clockMs);
   queue.enter(job, facts, demand);
+  const putBackEmptied = queue.supposeEmptied();
   const seen = look(job);
   queue.leave(job);
+  putBackEmptied();
   return seen;
 }
