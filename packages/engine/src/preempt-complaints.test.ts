@@ -114,6 +114,21 @@ describe('thrash (kueue 6143, 6861, 7101, 13662; armada 5073)', () => {
     expect([red.length, world.runs.size]).toEqual([4, 8]);
   });
 
+  test('jobs that nobody guarantees do not chase each other round, though each is within the guarantee of its project', () => {
+    const nodes = ['a', 'b', 'c'].map((name) => node(name, { devices: devices(4) }));
+    const world = withQuotas([guarantee('red', 6), guarantee('blue', 6)], ...nodes);
+    const alone = demand(group([gpus(1)]), { exclusive: true });
+    for (const [i, project] of ['blue', 'red', 'blue'].entries())
+      world.submit(job(i + 1, alone, { project, tier: 'spot' }));
+    settle(world);
+    world.submit(job(4, alone, { project: 'red', tier: 'spot' }));
+    expect(play(world, 1000)).toBe(0);
+    // One that is guaranteed takes what it needs, once.
+    world.submit(job(5, alone, { project: 'red', tier: 'standard' }));
+    expect(play(world, 1000)).toBe(1);
+    expect(running(world)).toContain(jobId(5));
+  });
+
   test('victims that end one after the other do not take their room back (kueue 13662)', () => {
     const world = withQuotas([guarantee('red', 8), guarantee('blue', 0)], node('a'));
     for (const n of [1, 2]) world.submit(job(n, oneTask(4), { project: 'blue', priority: 9 }));

@@ -14,7 +14,7 @@ import type { Members } from './members.ts';
 import { Moves } from './moves.ts';
 import type { Found } from './pass.ts';
 import type { Ask } from './resource-keys.ts';
-import { isLasting, QuotaRights, TierBook } from './rights.ts';
+import { isLasting, QuotaRights, type ReclaimReach, TierBook } from './rights.ts';
 import { Shields } from './shields.ts';
 import { lookedInVain, type State } from './state.ts';
 import { type Gate, type NearEnd, VictimSearch } from './victim-search.ts';
@@ -138,7 +138,7 @@ export class Preemptions {
   }
 
   /** For any job of the entry that is not cooling and was never preempted. */
-  #hasVictims(entry: Entry, gate: Gate, reclaims: string): boolean {
+  #hasVictims(entry: Entry, gate: Gate, reclaims: ReclaimReach): boolean {
     const reach = this.#rights.reach(entry, reclaims);
     if (reach === '') return false;
     const { lane } = entry;

@@ -125,7 +125,9 @@ export class QuotaRights implements Rights {
 
   /** Equal for entries of one demand that have the same right to every run; empty when they have none to any. */
   reach(entry: Entry, reclaims = this.reclaimReach(entry.lane)): string {
-    return this.#tierReach(entry) + reclaims + this.#priorityReach(entry) + this.#shorterReach(entry);
+    const guaranteed = tierNamed(this.#state.policy, entry.facts.tier)?.guaranteed;
+    const reclaim = guaranteed ? reclaims.guaranteed : reclaims.other;
+    return this.#tierReach(entry) + reclaim + this.#priorityReach(entry) + this.#shorterReach(entry);
   }
 
   groups(job: number, below: Project | null = null): ReadonlySet<RunGroup> {
@@ -255,7 +257,8 @@ export class QuotaRights implements Rights {
     const sameProject = mine.lane.project === theirs.lane.project;
     const fork = sameProject ? null : this.#forkOf(mine.lane.project, theirs.lane.project);
     if (tier !== null && byTier(tier, other) && !this.#isProtected(fork, other, run)) return 'tier';
-    if (fork !== null && this.#reclaims(fork, mine.lane.shape.ask, other, run)) return 'reclaim';
+    if (fork !== null && this.#reclaims(fork, mine.lane.shape.ask, takesUnborrowed(tier, other), run))
+      return 'reclaim';
     if (!sameProject || mine.lane.project.quota?.preemptWithin !== 'lower-priority') return null;
     return mine.rank === theirs.rank && theirs.facts.priority < mine.facts.priority ? 'priority' : null;
   }
@@ -397,10 +400,10 @@ export class QuotaRights implements Rights {
   }
 
   /** What a lane's entries have in common of it: level by level, where they stay within a guarantee, who beside it can give back. */
-  reclaimReach({ project, shape }: Lane): string {
+  reclaimReach({ project, shape }: Lane): ReclaimReach {
     const { ask } = shape;
-    let text = '';
-    if (!this.#follows) return text;
+    let [guaranteed, other] = ['', ''];
+    if (!this.#follows) return { guaranteed, other };
     for (let at: Project = project; at.parent !== null; at = at.parent) {
       if (!staysWithinNow(at, ask)) continue;
       const beside = at.parent;
@@ -412,11 +415,12 @@ export class QuotaRights implements Rights {
         from += this.#borrowers.of(beside, key);
       }
       const loose = this.#borrowers.loose(beside) > this.#borrowers.loose(at);
-      if (from === '' && !loose) continue;
+      const text = `|r${beside.id}${keys}:${from}`;
       const apart = loose && this.#borrowers.loose(at) > 0 ? `-${at.id}` : '';
-      text += `|r${beside.id}${keys}:${from}${loose ? `~${apart}` : ''}`;
+      if (from !== '') other += text;
+      if (from !== '' || loose) guaranteed += `${text}${loose ? `~${apart}` : ''}`;
     }
-    return text;
+    return { guaranteed, other };
   }
 
   /** A guaranteed tier's run of another project that is within its guarantee for all the run uses. */
@@ -433,17 +437,15 @@ export class QuotaRights implements Rights {
     return any;
   }
 
-  /** Within its own guarantee with this job, a project takes back what others borrow of the same. */
-  #reclaims({ own, other }: Fork, ask: Ask, tier: Tier | null, run: number): boolean {
+  /** Within its own guarantee with this job, a project takes back what others borrow of the same; or what nobody guarantees them. */
+  #reclaims({ own, other }: Fork, ask: Ask, unborrowed: boolean, run: number): boolean {
     if (own === null || !staysWithinNow(own, ask)) return false;
     const used = this.usesOf(run).keys;
-    let shared = false;
     for (const key of ask.keys) {
       if (own.guaranteed(key) === none || !used.includes(key)) continue;
-      shared = true;
-      if (tier?.guaranteed && borrows(other, key)) return true;
+      if (unborrowed || borrows(other, key)) return true;
     }
-    return shared && !tier?.guaranteed;
+    return false;
   }
 
   #forkOf(mine: Project, theirs: Project): Fork {
@@ -463,6 +465,20 @@ export class QuotaRights implements Rights {
   usesOf(run: number): Ask {
     return this.#state.table.uses[run]!;
   }
+}
+
+/** Of the reach what is for reclaiming: for jobs of a guaranteed tier, and for others. */
+export interface ReclaimReach {
+  readonly guaranteed: string;
+  readonly other: string;
+}
+
+/**
+ * Whether a job takes back runs that its project needs though theirs borrows nothing: those that nobody guarantees, for one that is
+ * itself guaranteed. Two that are not would take the same room from each other for ever.
+ */
+function takesUnborrowed(tier: Tier | null, other: Tier | null): boolean {
+  return tier?.guaranteed === true && !other?.guaranteed;
 }
 
 /** After a tier whose victims may be protected; and before the number of an epoch. */

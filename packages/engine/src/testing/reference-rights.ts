@@ -34,7 +34,8 @@ export function rightTo(
   const borrows = shared.some(
     (key) => theirs === null || tenancy.use(theirs, key) > (guaranteed(theirs, key) ?? 0),
   );
-  if (!same && stays && shared.length > 0 && (borrows || !other?.guaranteed)) return 'reclaim';
+  const unborrowed = tier?.guaranteed === true && !other?.guaranteed;
+  if (!same && stays && shared.length > 0 && (borrows || unborrowed)) return 'reclaim';
 
   const quota = rows.policy.quotas.find(({ project }) => project === row.project);
   const equal = (tier?.rank ?? null) === (other?.rank ?? null);
