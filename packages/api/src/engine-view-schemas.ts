@@ -16,6 +16,7 @@ import {
   type PlannedStartView,
   type ReplayView,
   type RoomReport,
+  rights,
   type ScoreRow,
   type ScoreView,
   type VerdictView,
@@ -203,7 +204,7 @@ const preemption = fields<Item<WhatIfPreemption>>({
   ...lost,
   run: text,
   by: text.nullable().meta({ description: 'for which job; null when you may not see it' }),
-  right: z.enum(['tier', 'reclaim', 'priority']),
+  right: z.enum(rights),
 });
 type Item<T> = WhatIfList<T>['items'][number];
 

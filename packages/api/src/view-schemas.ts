@@ -19,6 +19,7 @@ import {
   type ProjectView,
   policySchema,
   type RunView,
+  rights,
   type SubmittedView,
   strikeCodes,
   type TaskView,
@@ -198,7 +199,7 @@ export const whySchema = view<WhyView>('Why', {
   text,
   explanation: explanationSchema.nullable(),
   victims: z
-    .array(z.object({ at: time, job: text.nullable(), right: z.enum(['tier', 'reclaim', 'priority']) }))
+    .array(z.object({ at: time, job: text.nullable(), right: z.enum(rights) }))
     .meta({ description: 'whose runs were stopped for it, the last of them, oldest first' }),
   preemptions: z.array(z.object({ at: time, by: text.nullable(), reason: text.nullable() })).meta({
     description: 'when its runs were stopped for other jobs, and for which; null where you may not see it',

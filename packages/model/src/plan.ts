@@ -42,7 +42,8 @@ export interface Places {
 export type NodeGenerations = readonly (readonly [NodeId, number])[];
 
 /** By what right a run is stopped for another job: see decision 0007, section 5. */
-export type Right = 'tier' | 'reclaim' | 'priority' | 'shorter' | 'move';
+export const rights = ['tier', 'reclaim', 'priority', 'shorter', 'move'] as const;
+export type Right = (typeof rights)[number];
 
 /** Behind "preempted for X," and the like. */
 export const rightText: Readonly<Record<Right, string>> = {
