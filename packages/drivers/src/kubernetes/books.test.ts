@@ -17,6 +17,7 @@ const pod = (run: RunId, rank: number, more: Partial<OurPod> = {}): OurPod => ({
   meant: 'a',
   graceS: 5,
   deleting: false,
+  finalizers: [],
   cutShort: false,
   phase: 'Running',
   reason: '',

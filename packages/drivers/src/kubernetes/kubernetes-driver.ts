@@ -80,6 +80,8 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
   const upkeep = new Upkeep(pods, deps.keepMs ?? 3_600_000);
   const vanished = new Vanished({
     renewal,
+    // Where that is not known it may be there.
+    restore: (pod) => pods.restore(pod).catch(() => true),
     isForgotten: ({ run }) => upkeep.isForgotten(run),
     nowMs: () => performance.now(),
   });
@@ -112,19 +114,29 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
   const few = fewAtOnce(runsAtOnce);
   let boot: string | null = null;
   let tendAtMs = 0;
+  let tending = false;
 
   function changeOwn(before: OurPod | null, after: OurPod | null): void {
     book.change(before, after);
     upkeep.change(before, after);
-    if (before !== null && after === null) vanished.gone(before);
+    if (after !== null) vanished.listed(after);
+    else if (before !== null) vanished.gone(before);
     deps.onNews?.();
   }
 
-  /** What was asked of a pod is seen a moment later: asking again at once would be in vain. */
-  async function tendNowAndThen(): Promise<void> {
-    if (performance.now() < tendAtMs) return;
+  /**
+   * What was asked of a pod is seen a moment later: asking again at once would be in vain. Beside the look, which nodes are renewed
+   * by: a webhook that answers slowly would keep it for minutes.
+   */
+  function tendNowAndThen(): void {
+    if (tending || performance.now() < tendAtMs) return;
     tendAtMs = performance.now() + tendEveryMs;
-    await upkeep.tend((run) => book.of(run));
+    tending = true;
+    void upkeep
+      .tend((run) => book.of(run))
+      .finally(() => {
+        tending = false;
+      });
   }
 
   async function renewal(node: string): Promise<string | null> {
@@ -162,6 +174,8 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
       if (held.length === 0) {
         if (await pods.create(tombstoneOf(run, JSON.stringify(facts), namespace)))
           return { outcome: 'accepted' };
+        // Throws where somebody took our marks off the pod that has the name: nothing is known until it has them back.
+        await pods.get(run, 0);
         continue;
       }
       const live = held.filter((pod) => !pod.tombstone && exitOf(pod) === null);
@@ -199,7 +213,7 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
       boot = namespaceObject.parse(await client.call('GET', `/api/v1/namespaces/${namespace}`)).metadata.uid;
     await Promise.all([all(own), all(others), all(nodes)]);
     const missing = await vanished.missing((name) => machines.get(name) !== undefined);
-    await tendNowAndThen();
+    tendNowAndThen();
     return { boot, nodes: machines.all(), reports: withMissing(book.reports(), missing) };
   }
 

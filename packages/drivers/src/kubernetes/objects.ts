@@ -47,6 +47,8 @@ export interface OurPod {
   /** From its signal to KILL, as it was made. */
   readonly graceS: number;
   readonly deleting: boolean;
+  /** Who keeps the object when it is deleted: we, and perhaps others. */
+  readonly finalizers: readonly string[];
   /** Somebody asked for its deletion before its task had ended, by the second. */
   readonly cutShort: boolean;
   readonly phase: Phase;
@@ -85,6 +87,7 @@ const metadata = z.object({
   uid: z.string(),
   deletionTimestamp: z.string().optional(),
   deletionGracePeriodSeconds: z.int().optional(),
+  finalizers: z.array(z.string()).optional(),
   labels: texts.optional(),
   annotations: texts.optional(),
 });
@@ -151,6 +154,7 @@ export function readOurPod(object: unknown): OurPod | null {
     meant: about.annotations?.[marks.node] ?? '',
     graceS: spec.terminationGracePeriodSeconds ?? 30,
     deleting: about.deletionTimestamp !== undefined,
+    finalizers: about.finalizers ?? [],
     cutShort: isCutShort(about, status.containerStatuses?.[0]?.state?.terminated?.finishedAt),
     phase: status.phase ?? 'Unknown',
     reason: status.reason ?? '',

@@ -2,7 +2,7 @@
 import type { RunId, StopCommand } from '@muster/model';
 import * as z from 'zod';
 import { ApiError, type KubeClient } from './client.ts';
-import { marks, type OurPod, readOurPod, type StopFacts } from './objects.ts';
+import { finalizer, marks, type OurPod, readOurPod, type StopFacts } from './objects.ts';
 import { podName } from './pod.ts';
 
 export interface Pods {
@@ -20,6 +20,8 @@ export interface Pods {
   stop(pod: OurPod, facts: StopFacts, graceS: number, ask?: StopCommand['ask']): Promise<void>;
   /** Ends it by deleting it, and its output with it. */
   delete(pod: OurPod, graceS: number): Promise<void>;
+  /** Puts its marks back, which somebody may have edited; false when the very pod is not there. */
+  restore(pod: OurPod): Promise<boolean>;
   /** Its end is known and told, or it was never bound: the object goes. */
   discard(pod: OurPod): Promise<void>;
 }
@@ -102,9 +104,22 @@ export function podsOf(client: KubeClient, namespace: string): Pods {
       if (!byDeadline) await remove(pod, graceS);
     },
     delete: remove,
+    async restore({ name, uid, run, rank, tasks, meant }) {
+      const labels = { [marks.run]: run, [marks.rank]: String(rank) };
+      const annotations = { [marks.tasks]: String(tasks), [marks.node]: meant };
+      try {
+        await client.call('PATCH', at({ name }), { metadata: { uid, labels, annotations } });
+        return true;
+      } catch (error) {
+        if (has(error, 404) || has(error, 409)) return false;
+        throw error;
+      }
+    },
     async discard(pod) {
-      await unlessGone(() => client.call('PATCH', at(pod), { metadata: { uid: pod.uid, finalizers: null } }));
-      await remove(pod, null);
+      const others = pod.finalizers.filter((one) => one !== finalizer);
+      const finalizers = others.length > 0 ? others : null;
+      await unlessGone(() => client.call('PATCH', at(pod), { metadata: { uid: pod.uid, finalizers } }));
+      if (!pod.deleting) await remove(pod, null);
     },
   };
 }

@@ -121,6 +121,13 @@ describe('reports of pods', () => {
     });
   });
 
+  it('takes a task that had succeeded when the stop came for what it was, but not one that was asked to save its work and then ended', () => {
+    const over = { ...terminated({ exitCode: 0 }).status, phase: 'Succeeded' };
+    expect(exitOf(pod(0, { annotations: stop, status: over }))).toEqual({ ok: true });
+    const asked = { ...stop, 'muster/ask': 'USR1 30' };
+    expect(exitOf(pod(0, { annotations: asked, status: over }))).toMatchObject({ class: 'preemption' });
+  });
+
   it('takes no pod for ours that only has our label', () => {
     const metadata = { name: 'x', uid: 'x', labels: { 'muster/run': 'x' } };
     expect(readOurPod({ metadata, spec: {}, status: {} })).toBeNull();

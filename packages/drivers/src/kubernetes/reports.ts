@@ -30,6 +30,10 @@ export function exitOf(pod: OurPod): TaskExit | null {
   // A pod that is being deleted is bound no more.
   const neverBound = deleting && node === null;
   if (phase !== 'Succeeded' && phase !== 'Failed' && !neverBound) return null;
+  // A task that was told to end, and then ended well, has not done what it was started for. A kubelet that ends a pod by its deadline
+  // calls it failed, so one that succeeded was over before the stop reached it; unless it was asked to save its work, and then ended.
+  if (phase === 'Succeeded' && !pod.cutShort && !pod.disruption && pod.askedWaitS === null)
+    return { ok: true };
   if (stop)
     return {
       ok: false,
@@ -37,8 +41,6 @@ export function exitOf(pod: OurPod): TaskExit | null {
       ...endingOf(pod),
       reason: { code: stop.code, message: stop.reason },
     };
-  // A task that was told to end, and then ended well, has not done what it was started for.
-  if (phase === 'Succeeded' && !pod.cutShort && !pod.disruption) return { ok: true };
   const [errorClass, code, message] = whyOf(pod);
   return { ok: false, class: errorClass, ...endingOf(pod), reason: { code, message } };
 }

@@ -22,6 +22,8 @@ export interface Submission {
 }
 
 const accepted: CommandAnswer = { outcome: 'accepted' };
+/** No pod tells the end of what never began, so the answer does: an accepted run without pods would be waited for as long as nobody looks anew. */
+const stoppedFirst: CommandAnswer = { outcome: 'refused', detail: 'it was stopped before it began' };
 /** Calls at a time for one run, so that a large gang leaves connections to others. */
 const atOnce = 32;
 
@@ -42,7 +44,7 @@ export async function submitRun(
     const head = await make(first);
     ready.push(head);
     // Stopped before it began, ended long ago, or running: the key is spent.
-    if (isSpent(head)) return accepted;
+    if (isSpent(head)) return head.node === null ? stoppedFirst : accepted;
     await each(others, async (task) => {
       ready.push(await make(task));
     });
@@ -57,12 +59,14 @@ export async function submitRun(
   }
   const [head, ...rest] = ready as [OurPod, ...OurPod[]];
   // Whoever could not bind the first was stopped meanwhile: nothing of the run has begun, and nothing will.
-  if (!(await pods.bind(head)))
+  if (!(await pods.bind(head))) {
     await each(
       rest.filter(({ node }) => node === null),
       (pod) => pods.discard(pod),
     );
-  else await each(rest, (pod) => pods.bind(pod));
+    return stoppedFirst;
+  }
+  await each(rest, (pod) => pods.bind(pod));
   return accepted;
 }
 

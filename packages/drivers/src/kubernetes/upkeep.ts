@@ -3,7 +3,7 @@
 // when something was first seen here; a server that starts anew counts anew.
 import type { RunId } from '@muster/model';
 import { hopeless, isStuck } from './hopeless.ts';
-import type { OurPod, StopFacts } from './objects.ts';
+import { finalizer, type OurPod, type StopFacts } from './objects.ts';
 import type { Pods } from './pods.ts';
 import { exitOf } from './reports.ts';
 import { each } from './submission.ts';
@@ -66,7 +66,8 @@ export class Upkeep {
       const left = podsOf(run);
       // Told and removed: nothing of it is left to remember.
       if (left.length === 0) this.#forgotten.delete(run);
-      for (const pod of left) if (exitOf(pod) !== null) acts.push(() => this.#pods.discard(pod));
+      for (const pod of left)
+        if (exitOf(pod) !== null && !isLetGo(pod)) acts.push(() => this.#pods.discard(pod));
     }
     // What fails is tried again at the next look.
     await each(acts, (act) => act().catch(() => {}));
@@ -88,6 +89,11 @@ export class Upkeep {
         return null;
     }
   }
+}
+
+/** All was done; somebody else still holds the object. */
+function isLetGo({ deleting, finalizers }: OurPod): boolean {
+  return deleting && !finalizers.includes(finalizer);
 }
 
 function concernOf(pod: OurPod): Concern | null {

@@ -51,10 +51,9 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
   const closing = new AbortController();
   let current = new Map<string, T>();
   let version: string | null = null;
-  let brokenSinceMs: number | null = null;
+  let broken: { readonly sinceMs: number; why: string } | null = null;
   let listing: Promise<void> | null = null;
   let following = new AbortController();
-  const loop = run();
 
   const at = (more: Readonly<Record<string, string>>): string =>
     `${path}?${new URLSearchParams({ ...query, ...more })}`;
@@ -117,7 +116,7 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
     const signal = AbortSignal.any([closing.signal, own.signal]);
     const more = { watch: 'true', allowWatchBookmarks: 'true', timeoutSeconds: String(watchS) };
     const stream = await client.stream(at({ ...more, resourceVersion: from }), signal);
-    brokenSinceMs = null;
+    broken = null;
     stream.setTimeout(silentMs, () => stream.destroy());
     for await (const line of linesOf(stream as AsyncIterable<Buffer>)) {
       // A refresh has listed since: what this one tells may be older.
@@ -137,8 +136,12 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
       } catch (error) {
         if (closing.signal.aborted) return;
         if (error instanceof ApiError && error.status === 410) version = null;
-        else if (!following.signal.aborted) {
-          brokenSinceMs ??= performance.now();
+        else if (following.signal.aborted) {
+          // For a refresh, whose list is next. If that fails, it is a failure like any other.
+          following = new AbortController();
+        } else {
+          broken ??= { sinceMs: performance.now(), why: '' };
+          broken.why = error instanceof Error ? error.message : String(error);
           await pause(Math.min(maxWaitMs, waitMs(++failures)), undefined, { signal: closing.signal }).catch(
             () => {},
           );
@@ -147,11 +150,12 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
     }
   }
 
+  const loop = run();
   return {
     async all() {
       if (version === null) await listed();
-      if (brokenSinceMs !== null && performance.now() - brokenSinceMs > believedMs)
-        throw new Error(`the watch of ${path} is broken`);
+      if (broken !== null && performance.now() - broken.sinceMs > believedMs)
+        throw new Error(`the watch of ${path} is broken: ${broken.why}`);
       return current;
     },
     async refresh() {
