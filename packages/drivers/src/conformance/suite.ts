@@ -170,7 +170,8 @@ export function driverConformance(
       await started(stubborn);
       for (const run of [polite, stubborn])
         expect((await subject.driver.stop(target(), stopOf(run))).outcome).toBe('accepted');
-      await ended(polite);
+      // Told to end, it did not do what it was started for, however well it took that.
+      expect(await ended(polite)).toMatchObject({ ok: false, class: 'cancelled' });
       expect(await ended(stubborn)).toMatchObject({ ok: false, class: 'cancelled' });
     });
 

@@ -8,7 +8,7 @@ const record = (name: string, job_id: number, current = 'CANCELLED', submission 
   job_id,
   name,
   state: { current, reason: 'None' },
-  time: { submission },
+  time: { submission, end: submission + 1 },
   kill_request_user: 'ann',
 });
 const answerOf = (...jobs: object[]): string => JSON.stringify({ errors: [], jobs });
@@ -31,8 +31,14 @@ function scripted(...answers: (string | Error)[]) {
   return { accounting: accountingOf(commands, nowMs), asked, clock };
 }
 
-test('an accounting that is a moment behind is asked again, for a moment', async () => {
-  const running = answerOf(record(runs[0], 1, 'RUNNING'));
+test.each([
+  ['knows of no end', record(runs[0], 1, 'RUNNING')],
+  [
+    'has the state without the end',
+    { ...record(runs[0], 1), time: { submission: 1, end: 0 }, kill_request_user: null },
+  ],
+])('an accounting that is a moment behind and %s is asked again, for a moment', async (_, job) => {
+  const running = answerOf(job);
   const { accounting, clock } = scripted(running, answerOf(record(runs[0], 1)), running, running);
   clock.stepMs = 0;
   const answered = () => new Promise((resolve) => setImmediate(resolve));

@@ -21,8 +21,11 @@ export interface Accounting {
 
 /** Runs in one question; the words of a command are limited. */
 const together = 200;
-/** The controller tells slurmdbd of an end a moment after it says so itself. */
-const behindMs = 10_000;
+/**
+ * The controller tells slurmdbd of an end after it says so itself: of a job that began in the last five seconds when it next looks for such
+ * (measured: up to 5 s on a quiet machine), and again after ten where it was not heard.
+ */
+const behindMs = 30_000;
 
 export function accountingOf(commands: Commands, nowMs = (): number => performance.now()): Accounting {
   const known = new Map<RunId, readonly AccountedJob[] | string>();
@@ -101,6 +104,7 @@ function accountOf(jobs: readonly AccountedJob[] | string, id: number | null): A
   const [job] = jobs
     .filter((one) => id === null || one.id === id)
     .toSorted((a, b) => b.submittedS - a.submittedS || b.id - a.id);
-  if (job?.phase === 'over') return { kind: 'ended', job };
+  // A state without the time of its end is not the whole record yet: who asked for it comes with the end.
+  if (job?.phase === 'over' && job.endS > 0) return { kind: 'ended', job };
   return { kind: 'nothing', why: 'its accounting knows of no end' };
 }

@@ -173,6 +173,8 @@ export interface AccountedJob {
   readonly state: JobState;
   readonly phase: JobPhase;
   readonly submittedS: number;
+  /** 0 while its end is not written down, whatever its state says. */
+  readonly endS: number;
   /** Who asked for its end; null where nobody did, or it is not known. */
   readonly endedBy: string | null;
 }
@@ -181,7 +183,7 @@ const accountedSchema = z.object({
   job_id: nat,
   name: z.string(),
   state: z.object({ current: jobState }),
-  time: z.object({ submission: nat }),
+  time: z.object({ submission: nat, end: nat }),
   kill_request_user: z.string().nullable(),
 });
 
@@ -193,6 +195,7 @@ export function parseAccounting(text: string): AccountedJob[] {
     state: state.current,
     phase: phases[state.current],
     submittedS: time.submission,
+    endS: time.end,
     endedBy: kill_request_user === '' ? null : kill_request_user,
   }));
 }

@@ -1,6 +1,7 @@
 import type { RunId } from '@muster/model';
 import { describe, expect, test } from 'vitest';
 import { type Account, type Accounting, noAccounting } from './accounting.ts';
+import { KeyedJobs } from './keyed-jobs.ts';
 import type { JobState, SlurmJob } from './listing.ts';
 import { nothingKnown, reportsOf } from './reports.ts';
 import type { Evidence } from './run-directory.ts';
@@ -53,7 +54,7 @@ function told(
   settled = false,
   accounting: Accounting = noAccounting,
 ): string {
-  const [report] = reportsOf(run, evidence, jobs, { ...nothingKnown, settled, accounting });
+  const [report] = reportsOf(run, evidence, new KeyedJobs(jobs), { ...nothingKnown, settled, accounting });
   if (!report) return 'nothing';
   const { state, exit } = report;
   if (!exit) return state;
@@ -63,7 +64,7 @@ function told(
 test('a cancel soon after the controller was started, of a job from before or one that never began, is its own', () => {
   const life = { bootS: 1000, slurmdTimeoutMs: 15_000 };
   const code = (submittedS: number, endS: number, evidence = left()) => {
-    const [report] = reportsOf(run, evidence, [job(5, 'CANCELLED', { submittedS, endS })], {
+    const [report] = reportsOf(run, evidence, new KeyedJobs([job(5, 'CANCELLED', { submittedS, endS })]), {
       ...nothingKnown,
       settled: true,
       controller: life,
@@ -165,7 +166,7 @@ describe('with accounting', () => {
   });
   const ended = (state: JobState, endedBy: string | null = null): Account => ({
     kind: 'ended',
-    job: { id: 5, name: run, state, phase: 'over', submittedS: 5, endedBy },
+    job: { id: 5, name: run, state, phase: 'over', submittedS: 5, endS: 6, endedBy },
   });
   const toldBy = (
     answer: Account | null,
@@ -217,7 +218,7 @@ describe('with accounting', () => {
 describe('on a node that does not answer', () => {
   const silent = new Set(['n1']);
   const state = (evidence: Evidence, jobs: readonly SlurmJob[]): string | undefined =>
-    reportsOf(run, evidence, jobs, { ...nothingKnown, settled: true, silent })[0]?.state;
+    reportsOf(run, evidence, new KeyedJobs(jobs), { ...nothingKnown, settled: true, silent })[0]?.state;
 
   test('what Slurm gave up may still run', () => {
     expect(state(claimedBy(5), [job(5, 'NODE_FAIL')])).toBe('running');
@@ -241,4 +242,30 @@ test('a job that Slurm ran a second time is over once its nodes have registered'
   );
   expect(told({ ...again, stop }, [job(5, 'COMPLETED')], true)).toBe(`preemption: ${stop.reason}`);
   expect(told(claimedBy(5, { again: true, ...exited(0) }), [job(5, 'COMPLETED')], true)).toBe('ended well');
+});
+
+describe('a job whose marks somebody edited', () => {
+  const uses = [{ node: 'n1', cpus: 1, memoryMib: 1, gres: '' }];
+  const begun = claimedBy(5);
+
+  test('is known by the other one, and by the id that claimed the key', () => {
+    expect(told(begun, [job(5, 'RUNNING', { name: 'mine now' })], true)).toBe('running');
+    expect(told(begun, [job(5, 'RUNNING', { comment: '' })], true)).toBe('running');
+    const ended = job(5, 'TIMEOUT', { comment: 'mine now' });
+    expect(told(begun, [ended], true)).toBe('timeout: time limit reached');
+    // Of what nobody claimed both must be there: a name is anybody's.
+    expect(told(left(), [job(5, 'RUNNING', { comment: '' })], true)).toBe('nothing');
+  });
+
+  test('is not taken for gone while one of its id lives on its node, whoever that is', () => {
+    const other = { name: 'x', comment: '', uses };
+    expect(told(begun, [job(5, 'RUNNING', other)], true)).toBe('running');
+    expect(told(begun, [job(5, 'COMPLETED', other)], true)).toMatch(/^infrastructure: Slurm lost the job/);
+    // An id that is used again, elsewhere or for another run of ours, is not it.
+    const elsewhere = [{ ...uses[0]!, node: 'n2' }];
+    expect(told(begun, [job(5, 'RUNNING', { ...other, uses: elsewhere })], true)).toMatch(/lost the job/);
+    const another = 'run_000000000000000002_1';
+    const ours = { name: another, comment: another, uses };
+    expect(told(begun, [job(5, 'RUNNING', ours)], true)).toMatch(/lost the job/);
+  });
 });

@@ -1,15 +1,11 @@
-// From what a run left in its directory and what Slurm lists, to what is reported of its tasks. Identity is the key in a job's name
-// and comment, together with the id that claimed it: ids are used again after the controller was killed, and a name any number of times.
+// From what a run left in its directory and what Slurm lists (keyed-jobs.ts), to what is reported of its tasks.
 import type { ErrorClass, RunId, TaskExit } from '@muster/model';
 import type { ListedReport } from '../listing-driver.ts';
 import { signalOf } from '../signal-names.ts';
 import { type Account, type Accounting, noAccounting } from './accounting.ts';
+import type { KeyedJobs } from './keyed-jobs.ts';
 import type { JobState, SlurmJob } from './listing.ts';
 import type { Evidence, StepExit, StopFacts } from './run-directory.ts';
-
-export function jobsOf(run: RunId, jobs: readonly SlurmJob[]): SlurmJob[] {
-  return jobs.filter(({ name, comment }) => name === run && comment === run);
-}
 
 /** What else is known of the cluster when its jobs are judged. */
 export interface Circumstances {
@@ -32,17 +28,16 @@ export const nothingKnown: Circumstances = {
 export function reportsOf(
   run: RunId,
   evidence: Evidence,
-  jobs: readonly SlurmJob[],
+  jobs: KeyedJobs,
   circumstances: Circumstances = nothingKnown,
 ): ListedReport[] {
-  const own = jobsOf(run, jobs);
-  const job = evidence.claim === null ? newest(own) : claimant(evidence.claim.job, own);
-  if (evidence.claim === null && !job) return [];
+  const { claim } = evidence;
+  const job = claim === null ? newest(jobs.of(run)) : claimant(run, claim.job, jobs);
+  if (claim === null && !job) return [];
   return evidence.tasks.map(({ rank, node }) => {
     const began = evidence.started.has(rank);
-    const exit = isProven(rank, node, evidence, circumstances)
-      ? exitOf(run, rank, evidence, job, circumstances)
-      : null;
+    const isProven = isBelieved(rank, node, evidence, circumstances) && !mayLive(node, evidence, job, jobs);
+    const exit = isProven ? exitOf(run, rank, evidence, job, circumstances) : null;
     if (exit) return { run, rank, node, began, state: 'ended', exit };
     return { run, rank, node, began, state: began ? 'running' : 'accepted', exit: null };
   });
@@ -52,7 +47,7 @@ export function reportsOf(
  * Of a node that does not answer nothing but a good end is believed: what Slurm gave up there may still run. The script may be on
  * another node, so a code that it was given may be srun's own. What never began there needs no proof.
  */
-function isProven(
+function isBelieved(
   rank: number,
   node: string,
   { claim, exits }: Evidence,
@@ -61,9 +56,20 @@ function isProven(
   return !silent.has(node) || (claim?.job ?? null) === null || exits.get(rank)?.code === 0;
 }
 
+/** Nothing has the key, but the job that claimed it may still be there, under marks that somebody gave it. */
+function mayLive(
+  node: string,
+  { claim, exits }: Evidence,
+  job: SlurmJob | undefined,
+  jobs: KeyedJobs,
+): boolean {
+  const id = claim?.job ?? null;
+  return !job && id !== null && exits.size === 0 && jobs.mayLive(id, node);
+}
+
 /** The job that has the key. One that has it and did not yet say so is the only one that lives. */
-function claimant(id: number | null, own: readonly SlurmJob[]): SlurmJob | undefined {
-  return id === null ? own.find(({ phase }) => phase !== 'over') : own.find((job) => job.id === id);
+function claimant(run: RunId, id: number | null, jobs: KeyedJobs): SlurmJob | undefined {
+  return id === null ? jobs.of(run).find(({ phase }) => phase !== 'over') : jobs.claimant(run, id);
 }
 
 function newest(own: readonly SlurmJob[]): SlurmJob | undefined {

@@ -133,3 +133,32 @@ test('a job that Slurm runs a second time finds its key claimed by its own id, d
     exits: new Map(),
   });
 });
+
+test('what Slurm refused stays refused, with its words, and is looked at no more', async () => {
+  await directories.prepare(run, files);
+  await directories.refuse(run, 'Invalid account');
+  expect(await directories.open()).toEqual([]);
+  expect([await directories.isOver(run), await directories.refusal(run)]).toEqual([true, 'Invalid account']);
+  const other = 'run_000000000000000002_1' as RunId;
+  await directories.prepare(other, files);
+  await directories.forget(other);
+  expect(await directories.refusal(other)).toBeNull();
+});
+
+test('what a stop kept from beginning is looked at no more after a while; what may still begin, or has, is left alone', async () => {
+  const [stopped, unsent, begun] = [1, 2, 3].map((n) => `run_00000000000000000${n}_1` as RunId) as [
+    RunId,
+    RunId,
+    RunId,
+  ];
+  await directories.stop(stopped, stop);
+  await directories.prepare(unsent, files);
+  await directories.prepare(begun, files);
+  mkdirSync(join(directories.of(begun), 'claim'));
+  await directories.tidy(60_000);
+  expect(await directories.open()).toHaveLength(3);
+  await directories.tidy(-60_000);
+  expect((await directories.open()).sort()).toEqual([unsent, begun]);
+  // A script that comes all the same finds no directory to claim its key in.
+  expect(() => mkdirSync(join(directories.of(stopped), 'claim'))).toThrow(/ENOENT/);
+});

@@ -4,6 +4,7 @@
 //   claim/         made once: by the script that runs, or by a stop that came first
 //   claim/job, claim/started-R, claim/exit-R, claim/asked, claim/stopping, output-R: told by the script
 //   status-R/      for the task's own word of saved work (status-files.ts)
+//   refused        with what words Slurm did not take it
 //   stop           the stop that was asked for: signal and grace, and the signal and the wait of an asking before it
 // A run of which all is known is moved to over/: a script that comes late finds no directory to claim in, and a submit that comes
 // late finds it there. Beside them epoch/N are the epochs that commands came with; the highest counts.
@@ -64,6 +65,10 @@ export interface RunDirectories {
   /** Whether this claimed the key, or the run is over: then nothing runs, and nothing will. */
   stop(run: RunId, command: StopCommand, code?: string): Promise<boolean>;
   forget(run: RunId): Promise<void>;
+  /** Slurm took no job of it and will take none: over, with its words. */
+  refuse(run: RunId, detail: string): Promise<void>;
+  /** With what words a run that is over was refused; null for one that was not. */
+  refusal(run: RunId): Promise<string | null>;
   readOutput(run: RunId, rank: number, offset: number, maxBytes: number): Promise<OutputPiece>;
   /** Null when there is none, or it is no plain file of a fair size; `before` again when nothing changed. */
   readStatus(run: RunId, rank: number, before: StatusText | null): Promise<StatusText | null>;
@@ -71,7 +76,7 @@ export interface RunDirectories {
   nowMs(): Promise<number>;
   /** False when a command with a higher epoch came before. */
   admit(epoch: number): Promise<boolean>;
-  /** Removes runs that have been over for so long, with their output, and epochs that count no more. */
+  /** Removes runs that have been over for so long, with their output, what a stop kept from beginning so long ago, and epochs that count no more. */
   tidy(keepMs: number): Promise<void>;
 }
 
@@ -119,6 +124,14 @@ export function runDirectories(shared: string, files: SharedFiles): RunDirectori
         exits.set(rank, { code: code === 'lost' ? null : Number(code), stopped: word === 'yes' });
     }
     return exits;
+  }
+
+  /** It was stopped before it was submitted: nobody tells its end, so nobody forgets it either. */
+  async function isOldTombstone(run: RunId, beforeMs: number): Promise<boolean> {
+    const changedMs = await files.changedMs(of(run));
+    if (changedMs === null || changedMs > beforeMs) return false;
+    const names = (await files.names(of(run))) ?? [];
+    return names.includes('claim') && !names.includes('run.json');
   }
 
   return {
@@ -174,6 +187,11 @@ export function runDirectories(shared: string, files: SharedFiles): RunDirectori
       await make();
       await files.move(of(run), over(run));
     },
+    async refuse(run, detail) {
+      await files.write(join(of(run), 'refused'), detail);
+      await files.move(of(run), over(run));
+    },
+    refusal: (run) => files.read(join(over(run), 'refused')),
     async readOutput(run, rank, offset, maxBytes) {
       const file = join(await where(run), `output-${rank}`);
       return (await files.piece(file, offset, maxBytes)) ?? { data: new Uint8Array(), size: 0 };
@@ -193,6 +211,8 @@ export function runDirectories(shared: string, files: SharedFiles): RunDirectori
     async tidy(keepMs) {
       await make();
       const now = await nowMs();
+      for (const run of ((await files.names(join(shared, 'runs'))) ?? []).filter(isRunId))
+        if (await isOldTombstone(run, now - keepMs)) await files.move(of(run), over(run));
       for (const run of ((await files.names(join(shared, 'over'))) ?? []).filter(isRunId)) {
         // Moved there is a change of the directory's entry, not of its content.
         const changedMs = await files.changedMs(over(run));

@@ -4,9 +4,10 @@ import { isRunId, type RunId } from '@muster/model';
 import type { ListedReport } from '../listing-driver.ts';
 import { type Accounting, noAccounting } from './accounting.ts';
 import type { Commands } from './commands.ts';
+import type { KeyedJobs } from './keyed-jobs.ts';
 import type { SlurmJob, SlurmNode } from './listing.ts';
-import { jobsOf, reportsOf } from './reports.ts';
-import type { RunDirectories } from './run-directory.ts';
+import { reportsOf } from './reports.ts';
+import type { Evidence, RunDirectories } from './run-directory.ts';
 import type { SilentNodes } from './silent-nodes.ts';
 import { deviceGres } from './submission.ts';
 import { parseTopology, type Switches } from './topology.ts';
@@ -41,7 +42,7 @@ const held = /^JobHeld/;
 export async function sightOf(
   commands: Commands,
   directories: RunDirectories,
-  listJobs: () => Promise<SlurmJob[]>,
+  listJobs: () => Promise<KeyedJobs>,
   listNodes: () => Promise<SlurmNode[]>,
   silentNodes: SilentNodes,
   accounting: Accounting,
@@ -64,45 +65,51 @@ export async function sightOf(
     accounting: controller.hasAccounting ? accounting : noAccounting,
     silent: silentNodes.names(),
   };
+  const late = await Promise.all(
+    [...early].map(async ([run, seen]) => {
+      const isOver = jobsOf(run, seen, jobs).some(({ phase }) => phase === 'over');
+      return [run, isOver ? await directories.evidence(run) : seen] as const;
+    }),
+  );
   const reports: ListedReport[] = [];
-  for (const [run, seen] of early) {
-    const over = jobsOf(run, jobs).some(({ phase }) => phase === 'over');
-    const evidence = over ? await directories.evidence(run) : seen;
+  const ours = new Set<SlurmJob>();
+  for (const [run, evidence] of late) {
     if (evidence) reports.push(...reportsOf(run, evidence, jobs, circumstances));
+    for (const job of jobsOf(run, evidence, jobs)) ours.add(job);
   }
-  const own = new Set(runs);
   // Of a run whose end is committed Slurm may still be giving things back; that is nobody else's use.
-  for (const { name, phase } of jobs)
-    if (phase === 'holds' && isRunId(name) && !own.has(name) && (await directories.isOver(name)))
-      own.add(name);
+  for (const job of jobs.all)
+    if (job.phase === 'holds' && !ours.has(job) && (await isForgotten(job, directories))) ours.add(job);
   const { boot, hasAccounting } = controller;
-  const overdue = overdueOf(jobs, own, controller.nowS, waitMaxS);
-  return { nodes, switches, boot, settled, reports, taken: takenBy(jobs, own), hasAccounting, overdue };
+  const overdue = overdueOf(ours, controller.nowS, waitMaxS);
+  return { nodes, switches, boot, settled, reports, taken: takenBy(jobs.all, ours), hasAccounting, overdue };
 }
 
-export function overdueOf(
-  jobs: readonly SlurmJob[],
-  runs: ReadonlySet<RunId>,
-  nowS: number,
-  waitMaxS: number,
-): Map<RunId, string> {
+function jobsOf(run: RunId, evidence: Evidence | null, jobs: KeyedJobs): SlurmJob[] {
+  const id = evidence?.claim?.job ?? null;
+  const claimant = id === null ? undefined : jobs.claimant(run, id);
+  const own = jobs.of(run);
+  return claimant && !own.includes(claimant) ? [...own, claimant] : own;
+}
+
+async function isForgotten({ name, comment }: SlurmJob, directories: RunDirectories): Promise<boolean> {
+  return name === comment && isRunId(name) && directories.isOver(name);
+}
+
+export function overdueOf(ours: ReadonlySet<SlurmJob>, nowS: number, waitMaxS: number): Map<RunId, string> {
   const isOverdue = ({ submittedS, isPart }: SlurmJob): boolean =>
     nowS - submittedS > waitMaxS * (isPart ? partsWaitLonger : 1);
-  const waiting = jobs.filter(
-    (job) => isOurs(job, runs) && job.phase === 'waits' && isOverdue(job) && !held.test(job.reason),
+  const waiting = [...ours].filter(
+    (job) => job.phase === 'waits' && isOverdue(job) && !held.test(job.reason) && isRunId(job.name),
   );
   return new Map(waiting.map(({ name, reason }) => [name as RunId, reason]));
 }
 
-function isOurs({ name, comment }: SlurmJob, runs: ReadonlySet<RunId>): boolean {
-  return name === comment && runs.has(name as RunId);
-}
-
 /** Of jobs that are not ours. A job with one of our keys for a name, but not of ours, is counted too. */
-export function takenBy(jobs: readonly SlurmJob[], runs: ReadonlySet<RunId>): Map<string, Taken> {
+export function takenBy(jobs: readonly SlurmJob[], ours: ReadonlySet<SlurmJob>): Map<string, Taken> {
   const taken = new Map<string, Taken>();
   for (const job of jobs) {
-    if (isOurs(job, runs) || job.phase !== 'holds') continue;
+    if (ours.has(job) || job.phase !== 'holds') continue;
     for (const { node, cpus, memoryMib, gres } of job.uses) {
       const before = taken.get(node) ?? { cpus: 0, memoryMib: 0, devices: new Map<string, number>() };
       const devices = new Map(before.devices);

@@ -12,13 +12,15 @@ import {
   type StopCommand,
   type TaskReport,
 } from '@muster/model';
+import { askedTogether } from '../asked-together.ts';
 import type { CommandAnswer, Driver, OutputAnswer, OutputRequest } from '../contract.ts';
 import { Gathering, type Part } from '../gathering.ts';
 import { accountingOf } from './accounting.ts';
 import { batchScript } from './batch-script.ts';
 import { CommandError, type Commands } from './commands.ts';
-import { parseJobs, parseNodes, type SlurmJob, type SlurmNode } from './listing.ts';
-import { exitOfState, jobsOf, nothingKnown, reportsOf } from './reports.ts';
+import { KeyedJobs } from './keyed-jobs.ts';
+import { parseJobs, parseNodes, type SlurmNode } from './listing.ts';
+import { exitOfState, nothingKnown, reportsOf } from './reports.ts';
 import type { RunDirectories } from './run-directory.ts';
 import { type Sight, sightOf } from './sight.ts';
 import { SilentNodes } from './silent-nodes.ts';
@@ -61,7 +63,7 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
   const statuses = new StatusFiles(directories);
   const silent = new SilentNodes();
 
-  const jobs = async (): Promise<SlurmJob[]> => parseJobs(await commands('squeue', ['--json']));
+  const jobs = askedTogether(async () => new KeyedJobs(parseJobs(await commands('squeue', ['--json']))));
 
   async function nodes(): Promise<SlurmNode[]> {
     const list = parseNodes(await commands('sinfo', ['--json']));
@@ -95,6 +97,12 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
     });
   }
 
+  /** What was refused stays so: accepted, it would be waited for and nobody would ever tell of it. */
+  async function answerOfOver(run: RunId): Promise<CommandAnswer> {
+    const detail = await directories.refusal(run);
+    return detail === null ? { outcome: 'accepted' } : { outcome: 'refused', detail };
+  }
+
   async function submit(run: RunId, options: readonly string[]): Promise<CommandAnswer> {
     try {
       await commands('sbatch', options, batchScript(directories.of(run)));
@@ -102,8 +110,9 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
     } catch (error) {
       if (!(error instanceof CommandError) || error.kind !== 'exited' || !refusals.test(error.said))
         throw error;
-      await directories.forget(run);
-      return { outcome: 'refused', detail: error.said.trim().slice(0, 500) };
+      const detail = error.said.trim().slice(0, 500);
+      await directories.refuse(run, detail);
+      return { outcome: 'refused', detail };
     }
   }
 
@@ -133,11 +142,15 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
     const { run } = command;
     if (command.ask) statuses.hurry(run);
     const claimed = await directories.stop(run, command, code);
-    const live = jobsOf(run, await jobs()).filter(({ phase }) => phase !== 'over');
-    for (const { id, phase } of live) {
+    const listed = await jobs();
+    const claim = claimed ? null : (await directories.evidence(run))?.claim;
+    const claimant = claim?.job == null ? undefined : listed.claimant(run, claim.job);
+    const own = new Set([...listed.of(run), ...(claimant ? [claimant] : [])]);
+    for (const { id, name, phase } of own) {
       // The name again: the id may be another's by now.
-      if (phase === 'waits') await cancel([`--name=${run}`, String(id)]);
-      else if (!claimed) await cancel(['--batch', '--signal=USR1', `--name=${run}`, String(id)]);
+      if (phase === 'waits') await cancel([`--name=${name}`, String(id)]);
+      else if (phase === 'holds' && !claimed)
+        await cancel(['--batch', '--signal=USR1', `--name=${name}`, String(id)]);
     }
     return { outcome: 'accepted' };
   }
@@ -176,7 +189,7 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
     submit: (target, command) =>
       answered(async () => {
         if (!(await directories.admit(target.epoch))) return { outcome: 'stale-epoch' };
-        if (await directories.isOver(command.run)) return { outcome: 'accepted' };
+        if (await directories.isOver(command.run)) return answerOfOver(command.run);
         return gathering.add({ node: target.node, command });
       }),
     stop: (target, command) =>
@@ -208,7 +221,7 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
         deps.waitMaxS ?? 60,
       );
       hasAccounting = sight.hasAccounting;
-      for (const [run, reason] of sight.overdue) await giveUp(run, reason);
+      await Promise.all([...sight.overdue].map(([run, reason]) => giveUp(run, reason)));
       return { ...sight, reports: await statuses.added(sight.reports) };
     },
     forget(run) {

@@ -13,7 +13,7 @@ interface Known {
 
 export class StatusFiles {
   readonly #directories: RunDirectories;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<RunId, Map<number, Known>>();
   /** Runs that were asked to save their work. */
   readonly #asked = new Set<RunId>();
 
@@ -28,7 +28,7 @@ export class StatusFiles {
 
   forget(run: RunId): void {
     this.#asked.delete(run);
-    for (const key of this.#known.keys()) if (key.startsWith(`${run}/`)) this.#known.delete(key);
+    this.#known.delete(run);
   }
 
   /** The reports, each with what its task has saved. */
@@ -52,9 +52,9 @@ export class StatusFiles {
     { run, rank, state }: ListedReport,
     fileTimeMs: () => Promise<number>,
   ): Promise<Saved | null> {
-    const key = `${run}/${rank}`;
-    const known = this.#known.get(key) ?? { status: null, saved: null, toldAtMs: Number.NEGATIVE_INFINITY };
-    this.#known.set(key, known);
+    const ofRun = this.#known.get(run) ?? new Map<number, Known>();
+    const known = ofRun.get(rank) ?? { status: null, saved: null, toldAtMs: Number.NEGATIVE_INFINITY };
+    this.#known.set(run, ofRun.set(rank, known));
     const status = await this.#directories.readStatus(run, rank, known.status);
     const isDue =
       performance.now() - known.toldAtMs >= checkpointEveryMs || state === 'ended' || this.#asked.has(run);

@@ -27,6 +27,8 @@ export interface TestKubernetes {
   readonly adminToken: string;
   /** The API server answers and is ready. */
   ready(): Promise<void>;
+  /** A second one on the same etcd, as a cluster with several has it. */
+  anotherApiServer(): Promise<{ readonly server: string; readonly daemon: Daemon }>;
   daemon(name: string, program: string, ...args: string[]): StartedDaemon;
   /** Called when everything is stopped, last first. */
   onStop(undo: () => void): void;
@@ -62,7 +64,10 @@ export async function startKubernetes(): Promise<TestKubernetes> {
   const port = await freePort();
   const server = `https://${network.host}:${port}`;
   const etcd = await etcdIn(dir, daemon);
-  const apiServer = apiServerIn(dir, daemon, etcd.url, network.host, port, adminToken);
+  const keys = writeKeys(dir, adminToken);
+  const apiServerAt = (name: string, at: number): StartedDaemon =>
+    daemon(name, componentPaths.apiServer, ...apiServerArgs(dir, keys, etcd.url, network.host, at));
+  const apiServer = apiServerAt('kube-apiserver', port);
   const kubeconfig = (token: string, at = server): string => {
     const ca = readFileSync(join(dir, 'certificates', 'apiserver.crt')).toString('base64');
     return kubeconfigText(at, ca, token);
@@ -88,12 +93,27 @@ export async function startKubernetes(): Promise<TestKubernetes> {
     kubeconfig,
     adminToken,
     ready: () =>
-      eventually(`Kubernetes is ready (logs in ${dir})`, 90_000, async () => {
-        // Not before it knows everybody's rights.
-        for await (const text of await admin.stream('/readyz', AbortSignal.timeout(5000)))
-          return String(text) === 'ok';
-        return false;
-      }).then(() => {}),
+      eventually(`Kubernetes is ready (logs in ${dir})`, 90_000, () =>
+        isReady(admin).catch((error: unknown) => {
+          // Its certificate may have been read while it was being written.
+          client?.close();
+          client = null;
+          throw error;
+        }),
+      ).then(() => {}),
+    async anotherApiServer() {
+      const another = await freePort();
+      const at = `https://${network.host}:${another}`;
+      const started = apiServerAt('another-kube-apiserver', another);
+      started.start();
+      const asked = createKubeClient(accessOf(kubeconfig(adminToken, at), dir));
+      try {
+        await eventually(`another API server is ready (logs in ${dir})`, 90_000, () => isReady(asked));
+      } finally {
+        asked.close();
+      }
+      return { server: at, daemon: started };
+    },
     daemon,
     onStop: (act) => {
       undo.push(act);
@@ -118,6 +138,13 @@ export async function startKubernetes(): Promise<TestKubernetes> {
   }
 }
 
+/** Not before it knows everybody's rights. */
+async function isReady(client: KubeClient): Promise<boolean> {
+  for await (const text of await client.stream('/readyz', AbortSignal.timeout(5000)))
+    return String(text) === 'ok';
+  return false;
+}
+
 type MakeDaemon = TestKubernetes['daemon'];
 
 async function etcdIn(
@@ -138,26 +165,34 @@ async function etcdIn(
   return { url: client as string, daemon: daemon('etcd', componentPaths.etcd, ...args) };
 }
 
-function apiServerIn(
-  dir: string,
-  daemon: MakeDaemon,
-  etcdUrl: string,
-  host: string,
-  port: number,
-  adminToken: string,
-): StartedDaemon {
+interface ApiServerKeys {
+  readonly signing: string;
+  readonly checking: string;
+  readonly tokens: string;
+}
+
+function writeKeys(dir: string, adminToken: string): ApiServerKeys {
   mkdirSync(join(dir, 'certificates'));
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const file = (name: string, content: string): string => {
     writeFileSync(join(dir, name), content, { mode: 0o600 });
     return join(dir, name);
   };
-  const signing = file('accounts.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
-  const checking = file('accounts.pub', publicKey.export({ type: 'spki', format: 'pem' }).toString());
-  const tokens = file('tokens.csv', `${adminToken},admin,admin,"system:masters"\n`);
-  return daemon(
-    'kube-apiserver',
-    componentPaths.apiServer,
+  return {
+    signing: file('accounts.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
+    checking: file('accounts.pub', publicKey.export({ type: 'spki', format: 'pem' }).toString()),
+    tokens: file('tokens.csv', `${adminToken},admin,admin,"system:masters"\n`),
+  };
+}
+
+function apiServerArgs(
+  dir: string,
+  { signing, checking, tokens }: ApiServerKeys,
+  etcdUrl: string,
+  host: string,
+  port: number,
+): string[] {
+  return [
     `--etcd-servers=${etcdUrl}`,
     `--bind-address=${host}`,
     `--advertise-address=${host}`,
@@ -173,7 +208,7 @@ function apiServerIn(
     // Nodes that a test plays are never without this taint otherwise.
     '--disable-admission-plugins=TaintNodesByCondition',
     '--request-timeout=20s',
-  );
+  ];
 }
 
 async function begin({ dir, admin, adminToken, kubeconfig }: TestKubernetes): Promise<void> {
