@@ -190,3 +190,23 @@ it('tells each word of saved work once, before an end that came with it', () => 
   ).toMatchObject([{ kind: 'checkpoint', step: 3, agoMs: 5 }, { kind: 'ended' }]);
   expect(kinds(told('ended', null), report('ended', { saved }))).toEqual([]);
 });
+
+it('tells everything anew when the cluster took a start and never shows it, and only then', async () => {
+  const { stage, cluster, said, world } = play();
+  await world.advance(2000);
+  const target = { outbox: 1, epoch: 7, node };
+  await cluster.submit(target, { run } as never);
+  stage.reports = [report('accepted', { began: false })];
+  await world.advance(2000);
+  // It was shown, and is over and forgotten since.
+  stage.reports = [];
+  await world.advance(100_000);
+  expect(said).toEqual(['hello 1: ', 'submit']);
+  await cluster.submit(target, { run } as never);
+  await world.advance(50_000);
+  expect(said).toEqual(['hello 1: ', 'submit', 'submit']);
+  await world.advance(20_000);
+  expect(said.at(-1)).toBe('hello 2: ');
+  await world.advance(100_000);
+  expect(said).toHaveLength(4);
+});

@@ -2,8 +2,17 @@
 // what the cluster lists is settled, renews while it answers, and reports what is new. A controller that was started anew, and a
 // command of which nothing is known, make a new session: what the cluster holds is told again, and only then is an open row handed
 // out again. So start-up, leader change and a lost answer are one path, as for an agent that connects.
-import type { CommandAnswer, Driver, Saved } from '@muster/drivers';
-import type { Inventory, NodeId, Observation, RunId, ServerId, StopCommand, TaskReport } from '@muster/model';
+import type { CommandAnswer, CommandTarget, Driver, Saved } from '@muster/drivers';
+import type {
+  Inventory,
+  NodeId,
+  Observation,
+  RunId,
+  ServerId,
+  StartCommand,
+  StopCommand,
+  TaskReport,
+} from '@muster/model';
 import type { DispatchSession, NodeSession, Store } from '@muster/store';
 import { type Loop, startLoop } from './loop.ts';
 import type { World } from './world.ts';
@@ -75,7 +84,16 @@ interface Session extends NodeSession {
   renewAtMs: number;
 }
 
+/** A start that the cluster took, and that no look has shown yet. */
+interface Awaited {
+  readonly session: string;
+  readonly node: NodeId;
+  readonly atMs: number;
+}
+
 const lookEveryMs = 2000;
+/** Longer than a look may be behind. */
+const awaitMs = 60_000;
 /** From news to the look at it: what comes together is told together. */
 const newsMs = 50;
 /** Renewals and news that come together are committed together. */
@@ -94,6 +112,31 @@ export function startCluster(deps: ClusterDeps): Cluster {
   const { world, store, server, driver, epoch } = deps;
   const sessions = new Map<NodeId, Session>();
   let counter = 0;
+  /** By run and node; the oldest come first. */
+  const awaited = new Map<string, Awaited>();
+
+  async function submit(target: CommandTarget, command: StartCommand): Promise<CommandAnswer> {
+    const session = sessions.get(target.node)?.session;
+    const given = await known(target.node, driver.submit(target, command));
+    if (given.outcome === 'accepted' && session !== undefined) {
+      const { node } = target;
+      awaited.set(`${command.run} ${node}`, { session, node, atMs: world.clock.monotonicMs() });
+    }
+    return given;
+  }
+
+  /**
+   * What a cluster took and never showed would be waited for as long as its node's session lasts. In a new one everything is told
+   * anew: what is not told then is over.
+   */
+  function giveUpUnseen(): void {
+    const untilMs = world.clock.monotonicMs() - awaitMs;
+    for (const [key, { session, node, atMs }] of awaited) {
+      if (atMs > untilMs) return;
+      awaited.delete(key);
+      if (sessions.get(node)?.session === session) sessions.delete(node);
+    }
+  }
 
   /** Nothing is known of a command: what the cluster holds is told anew before the row is handed out again. */
   async function known(node: NodeId, answer: Promise<CommandAnswer>): Promise<CommandAnswer> {
@@ -113,6 +156,7 @@ export function startCluster(deps: ClusterDeps): Cluster {
     const sight = await look();
     await deps.onLook?.(sight instanceof Error ? sight : null);
     if (sight instanceof Error) return lookEveryMs;
+    giveUpUnseen();
     const silent: NodeId[] = [];
     const spoken: Session[] = [];
     for (const [node, inventory] of sight.nodes) {
@@ -197,6 +241,7 @@ export function startCluster(deps: ClusterDeps): Cluster {
   function note(session: Session, tasks: readonly ClusterReport[]): void {
     const { node } = session;
     session.reports = tasks;
+    for (const { run } of tasks) awaited.delete(`${run} ${node}`);
     session.told = new Map(
       tasks.map(({ run, rank, state, saved }) => [`${run}/${rank}`, { state, word: saved?.word ?? null }]),
     );
@@ -222,7 +267,7 @@ export function startCluster(deps: ClusterDeps): Cluster {
 
   return {
     capabilities: driver.capabilities,
-    submit: (target, command) => known(target.node, driver.submit(target, command)),
+    submit,
     stop: (target, command) => known(target.node, driver.stop(target, command)),
     find: (node, run) => driver.find(node, run),
     output: (request) => driver.output(request),

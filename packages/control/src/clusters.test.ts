@@ -50,6 +50,8 @@ function play(listing: Listing = oneNode) {
     lost: null as readonly RunId[] | null,
     /** Names that another node has. */
     taken: [] as string[],
+    /** The look of a cluster that hangs ends with this. */
+    hangs: null as Promise<Listing> | null,
   };
   const committed = <T>(value: T) => ({ outcome: 'committed', sequence: 1, value });
   const store = {
@@ -94,6 +96,7 @@ function play(listing: Listing = oneNode) {
     return {
       capabilities: { has: ['signals'], assigns: 'count' },
       async look() {
+        if (stage.hangs) return stage.hangs;
         if (stage.listing instanceof Error) throw stage.listing;
         return stage.listing;
       },
@@ -236,4 +239,23 @@ it('a test of a cluster says what it found, what it cannot do, and why it did no
     error: 'no such partition',
     nodes: [],
   });
+});
+
+it('opens others while one that hangs is closing, and that one again only when it has closed', async () => {
+  const { stage, pass, world } = play();
+  const hanging = Promise.withResolvers<Listing>();
+  stage.hangs = hanging.promise;
+  expect(await pass(3000)).toEqual(['open']);
+  stage.hangs = null;
+  const changed = { ...config, region: 'south' };
+  stage.rows = [
+    { name: 'alpha', config: changed },
+    { name: 'beta', config },
+  ];
+  const others = await pass(3000);
+  expect(others).toContain('admit beta: beta-n1');
+  expect(others.filter((word) => word === 'open')).toHaveLength(1);
+  hanging.reject(new Error('gave up'));
+  await world.advance(10);
+  expect(await pass(3000)).toContain('open');
 });

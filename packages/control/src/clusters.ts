@@ -56,13 +56,16 @@ interface Opened {
 export function startClusters(deps: ClustersDeps): Clusters {
   const { world, store, epoch } = deps;
   const opened = new Map<string, Opened>();
+  /** A cluster that hangs closes slowly; the others need not wait for it. */
+  const closing = new Map<string, Promise<void>>();
   let opens = 0;
 
   async function step(): Promise<number> {
     const rows = epoch() === null ? [] : await store.clusters();
     const wanted = new Map(rows.map(({ name, config }) => [name, { config, text: canonicalJson(config) }]));
-    for (const [name, { config }] of opened) if (wanted.get(name)?.text !== config) await shut(name);
-    for (const [name, { config, text }] of wanted) if (!opened.has(name)) open(name, config, text);
+    for (const [name, { config }] of opened) if (wanted.get(name)?.text !== config) shut(name);
+    for (const [name, { config, text }] of wanted)
+      if (!opened.has(name) && !closing.has(name)) open(name, config, text);
     return sweepMs;
   }
 
@@ -84,10 +87,19 @@ export function startClusters(deps: ClustersDeps): Clusters {
     opened.set(name, { config: text, cluster, close });
   }
 
-  async function shut(name: string): Promise<void> {
+  function shut(name: string): void {
     const one = opened.get(name);
+    if (!one) return;
     opened.delete(name);
-    await one?.close();
+    const closed = one.close().catch(deps.onBug);
+    closing.set(
+      name,
+      closed.then(() => {
+        closing.delete(name);
+        // It may be wanted again.
+        loop.wake();
+      }),
+    );
   }
 
   const loop: Loop = startLoop(world, { name: 'clusters', step, onBug: deps.onBug });
@@ -108,7 +120,8 @@ export function startClusters(deps: ClustersDeps): Clusters {
         .filter((text) => text !== null),
     async stop() {
       await loop.stop();
-      for (const name of [...opened.keys()]) await shut(name);
+      for (const name of [...opened.keys()]) shut(name);
+      await Promise.all(closing.values());
     },
   };
 }

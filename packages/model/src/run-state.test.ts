@@ -36,6 +36,16 @@ test('the first reason to stop stays, also through silence', () => {
   expect(after(unknown, { kind: 'seen', allStarted: true, nowMs: 30 })).toEqual(stopped);
 });
 
+test('a later stop that asks for no checkpoint ends the wait for one, and changes nothing else', () => {
+  const asked = { ...stopFor('moved'), askedMs: 10 };
+  const moved = after(running, { kind: 'stop', stop: asked });
+  const again: RunStateEvent = { kind: 'stop', stop: { ...stopFor('preempted'), askedMs: 15 } };
+  const cancel: RunStateEvent = { kind: 'stop', stop: stopFor('cancel') };
+  expect(after(moved, again)).toEqual(moved);
+  expect(after(moved, cancel)).toEqual({ ...moved, stop: { ...asked, askedMs: null } });
+  expect(after(moved, silence, cancel)).toMatchObject({ stop: { ...asked, askedMs: null } });
+});
+
 test('a stop asked for while nobody knows is carried out when the run is seen again', () => {
   const stop = stopFor('cancel');
   const seen: RunStateEvent = { kind: 'seen', allStarted: true, nowMs: 30 };

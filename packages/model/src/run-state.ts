@@ -5,7 +5,7 @@ import type { JobId } from './ids.ts';
 import type { Reason, RunResult } from './outcome.ts';
 import { allows, type Stepped, type Transitions } from './transitions.ts';
 
-/** Why a run is being stopped before its own end. The first reason given stays. */
+/** Why a run is being stopped before its own end. The first reason given stays; a later stop that asks for no checkpoint only ends the wait for one. */
 export interface Stop {
   readonly reason: Reason;
   /** What the run's result will be if it does not turn out to have succeeded meanwhile. */
@@ -78,8 +78,9 @@ export function stepRun(run: RunState, event: RunStateEvent): Stepped<RunState, 
     case 'start':
       return to({ state: 'running', startedMs: event.nowMs });
     case 'stop':
-      if (run.state === 'stopping') return to(run);
-      if (run.state === 'unknown') return to({ ...run, stop: run.stop ?? event.stop });
+      if ((run.state === 'stopping' || run.state === 'unknown') && run.stop)
+        return to(run.stop.askedMs === null || event.stop.askedMs !== null ? run : unasked(run, run.stop));
+      if (run.state === 'unknown') return to({ ...run, stop: event.stop });
       return to({ state: 'stopping', startedMs, stop: event.stop });
     case 'silence':
       if (run.state === 'unknown') return to(run);
@@ -100,6 +101,10 @@ export function stepRun(run: RunState, event: RunStateEvent): Stepped<RunState, 
     default:
       return assertNever(event);
   }
+}
+
+function unasked(run: Extract<RunState, { state: 'stopping' | 'unknown' }>, stop: Stop): RunState {
+  return { ...run, stop: { ...stop, askedMs: null } };
 }
 
 function to(next: RunState): Stepped<RunState, RunRefusal> {

@@ -123,11 +123,18 @@ function closeStart(changes: Changes, task: TaskRecord): void {
  * reason given stays, and so does its result.
  */
 export function stopRun(changes: Changes, run: RunRecord, result: RunResult, wish: StopWish): void {
-  if (run.state.state === 'ended' || stopOf(run.state) !== null) return;
+  if (run.state.state === 'ended') return;
   const { preemptor = null, goesOn = preemptor !== null } = wish;
   const askedMs = goesOn && run.job.checkpoint ? changes.nowMs : null;
   const reason = { code: wish.code, message: wish.message };
+  const before = stopOf(run.state);
+  // Who goes nowhere else needs no checkpoint: what it was asked for is waited for no longer.
+  if (before !== null && (askedMs !== null || !awaitsCheckpoint(run))) return;
   if (!stepRunRecord(changes, run, { kind: 'stop', stop: { reason, result, preemptor, askedMs } })) return;
+  if (before !== null) {
+    tellNodes(changes, run, before.reason.message, stopClass(before));
+    return;
+  }
   changes.event(run.job, { kind: 'run.stopping', run: run.id, job: run.job.id, reason, preemptor });
   tellNodes(changes, run, wish.message, wish.class);
   for (const task of run.tasks) if (neverSent(task)) endUnsent(changes, run, task, wish);

@@ -87,6 +87,24 @@ export function moveSuite(harness: Harness): void {
     expect(again?.command).toMatchObject({ class: 'preemption', ask: null });
   });
 
+  test('a cancel waits for no checkpoint that a move asked for: the stop is sent again without the asking', async () => {
+    const checkpoint = { signal: 'USR1', waitMs: 3_600_000 } as const;
+    const { store, node, unit, job, order } = await world(harness, { checkpoint });
+    await store.move(job, order, 'ann');
+    expect((await store.takeOutbox([node], 100))[0]?.command).toMatchObject({ ask: checkpoint });
+    await store.cancel(job, 'bob');
+    const [hurry] = await store.takeOutbox([node], 100);
+    expect(hurry).toMatchObject({ kind: 'stop', command: { class: 'preemption', ask: null } });
+    // Once more is no news.
+    await store.cancel(job, 'bob');
+    expect(await store.takeOutbox([node], 100)).toEqual([]);
+    await store.observe(node, [{ kind: 'ended', run: unit.run, rank: 0, exit: stopped }]);
+    expect((await store.job(job))?.state).toMatchObject({
+      state: 'ended',
+      result: { outcome: 'cancelled', reason: { message: 'cancelled by bob' } },
+    });
+  });
+
   test('its job waits again, charged nothing, with the place in its demand until its next run has started', async () => {
     const at = await world(harness);
     const { store, node, unit, job, order } = at;
