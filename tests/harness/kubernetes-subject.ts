@@ -26,6 +26,8 @@ export interface SubjectOptions {
   /** In place of both: the text of a kubeconfig. */
   readonly kubeconfig?: string;
   readonly timeoutMs?: number;
+  /** For how long pods of ended runs are kept. */
+  readonly keepMs?: number;
 }
 
 export const testPods: PodSettings = {
@@ -42,7 +44,14 @@ export const testPods: PodSettings = {
 export function kubernetesSubject(
   kubernetes: TestKubernetes,
   names: readonly string[],
-  { token = kubernetes.adminToken, pods, server, kubeconfig, timeoutMs = 15_000 }: SubjectOptions = {},
+  {
+    token = kubernetes.adminToken,
+    pods,
+    server,
+    kubeconfig,
+    timeoutMs = 15_000,
+    keepMs,
+  }: SubjectOptions = {},
 ): KubernetesSubject {
   const ids = new Map(
     names.map((name, i) => [name, freshId('node', 1, new Uint8Array(9).fill(i + 1))] as const),
@@ -55,6 +64,7 @@ export function kubernetesSubject(
     pods: { ...testPods, ...pods },
     nodeName: (node) => byId.get(node) ?? null,
     gatherMs: 2000,
+    ...(keepMs === undefined ? {} : { keepMs }),
   });
   const watch = watched({
     look: async () => ({ reports: [...(await driver.look()).reports.values()].flat() }),

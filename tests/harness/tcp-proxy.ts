@@ -1,5 +1,5 @@
-// A TCP proxy between a client and a server, which can cut every connection at once, refuse new ones, and cut what comes back in
-// the middle of a piece.
+// A TCP proxy between a client and a server, which can cut every connection at once, refuse new ones, cut what comes back in the
+// middle of a piece, delay it, and hang.
 import { connect, createServer, type Socket } from 'node:net';
 
 export interface TcpProxy {
@@ -10,6 +10,10 @@ export interface TcpProxy {
   refuse(refusing: boolean): void;
   /** Lets only a part of the next piece through that the server sends, on whichever connection, and then cuts that connection. */
   cutNextAnswer(): void;
+  /** Takes connections and what is sent on them, and says nothing, until it is told otherwise; what hung then is cut. */
+  hang(hanging: boolean): void;
+  /** Every piece that the server sends comes so much later. */
+  delay(ms: number): void;
   close(): Promise<void>;
 }
 
@@ -17,6 +21,8 @@ export async function startTcpProxy(host: string, port: number): Promise<TcpProx
   const open = new Set<Socket>();
   let refusing = false;
   let truncating = false;
+  let hanging = false;
+  let delayMs = 0;
   const server = createServer((near) => {
     if (refusing) return near.destroy();
     const far = connect(port, host);
@@ -31,8 +37,12 @@ export async function startTcpProxy(host: string, port: number): Promise<TcpProx
         other.destroy();
       });
     }
-    near.on('data', (piece) => far.write(piece));
+    near.on('data', (piece) => {
+      if (!hanging) far.write(piece);
+    });
     far.on('data', (piece) => {
+      if (hanging) return;
+      if (delayMs > 0) return void setTimeout(() => near.write(piece), delayMs);
       if (!truncating) return near.write(piece);
       truncating = false;
       near.end(piece.subarray(0, piece.length >> 1));
@@ -53,6 +63,14 @@ export async function startTcpProxy(host: string, port: number): Promise<TcpProx
     },
     cutNextAnswer() {
       truncating = true;
+    },
+    hang(wanted) {
+      hanging = wanted;
+      // A part of what was said is missing on them.
+      if (!wanted) cut();
+    },
+    delay(ms) {
+      delayMs = ms;
     },
     async close() {
       cut();

@@ -67,12 +67,13 @@ onKubernetes('the Kubernetes driver', [], (kubernetes) => {
     expect(await ours(run)).toEqual([]);
   });
 
-  it('begins nothing of a key that was stopped first', async () => {
+  it('begins nothing of a key that was stopped first, and says so, because no pod will tell its end', async () => {
     const run = freshRun();
     expect(await cancel(subject, run)).toEqual(accepted);
+    const refused = { outcome: 'refused', detail: 'it was stopped before it began' };
     expect(await submit(subject, run, { k1: [shellTask(0, '')], k2: [shellTask(1, '')] })).toEqual([
-      accepted,
-      accepted,
+      refused,
+      refused,
     ]);
     const made = await ours(run);
     expect(made).toHaveLength(1);

@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type KubernetesSubject, kubernetesSubject } from '../harness/kubernetes-subject.ts';
 import { onKubernetes } from '../harness/on-kubernetes.ts';
 import { eventually } from '../harness/processes.ts';
-import { accepted, cancel, ended, freshRun, shellTask, started, submit } from '../harness/runs.ts';
+import { cancel, ended, freshRun, shellTask, started, submit } from '../harness/runs.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
+import { compactEtcd } from './compact-etcd.ts';
 import { addNodes, podPath, pods, podsOf, sayOver, sayRunning, sayUnheardOf } from './played-kubelet.ts';
 
 onKubernetes('a Kubernetes that fails', [], (kubernetes) => {
@@ -32,52 +33,100 @@ onKubernetes('a Kubernetes that fails', [], (kubernetes) => {
     (await podsOf(kubernetes(), run)).map(({ spec }) => spec.nodeName);
 
   /** Sends it until it is taken, as the control plane does with a row that is open. */
-  const insist = (run: RunId): Promise<unknown> =>
+  const insist = (run: RunId, tasks: Parameters<typeof submit>[2] = gang(), more = {}): Promise<unknown> =>
     eventually(`${run} is taken`, 60_000, async () => {
-      const answers = await submit(subject, run, gang());
+      const answers = await submit(subject, run, tasks, more);
       return answers.every(({ outcome }) => outcome === 'accepted');
     });
 
-  describe('an etcd that does not answer (F26)', () => {
+  const unknown = { outcome: 'unknown' };
+
+  /** Insists on a stop as the control plane does. */
+  const insistOnStop = (run: RunId): Promise<unknown> =>
+    eventually(
+      `the stop of ${run} is taken`,
+      60_000,
+      async () => (await cancel(subject, run)).outcome === 'accepted',
+    );
+
+  describe.each([
+    {
+      how: 'is paused',
+      goes: async () => kubernetes().etcd.signal('SIGSTOP'),
+      returns: async () => kubernetes().etcd.signal('SIGCONT'),
+    },
+    {
+      how: 'is killed',
+      goes: async () => kubernetes().etcd.end('SIGKILL'),
+      returns: async () => {
+        kubernetes().etcd.start();
+        await kubernetes().ready();
+      },
+    },
+  ])('an etcd that $how (F26)', ({ goes, returns }) => {
+    /** What is sent while it is away, and may be carried out when it is back. */
+    async function whileAway(act: () => Promise<void>): Promise<void> {
+      await goes();
+      try {
+        await act();
+      } finally {
+        await returns();
+      }
+    }
+
     it('makes each pod once, however often a submit was not answered', async () => {
       const run = freshRun();
       await subject.driver.look(true);
-      kubernetes().etcd.signal('SIGSTOP');
-      try {
-        for (let i = 0; i < 2; i++)
-          expect(await submit(subject, run, gang())).toEqual([
-            { outcome: 'unknown' },
-            { outcome: 'unknown' },
-          ]);
+      await whileAway(async () => {
+        for (let i = 0; i < 2; i++) expect(await submit(subject, run, gang())).toEqual([unknown, unknown]);
         expect(await subject.driver.find(subject.node, run)).toBeNull();
-      } finally {
-        kubernetes().etcd.signal('SIGCONT');
-      }
+      });
       await insist(run);
       expect(await bound(run)).toEqual(['f1', 'f2']);
     });
 
-    it('begins nothing of what was stopped after an unanswered submit', async () => {
+    it('begins nothing of what was stopped after an unanswered submit, and says that it is over', async () => {
       const run = freshRun();
-      kubernetes().etcd.signal('SIGSTOP');
-      try {
+      await whileAway(async () => {
         await submit(subject, run, gang());
-      } finally {
-        kubernetes().etcd.signal('SIGCONT');
-      }
-      await eventually(
-        'the stop is taken',
-        60_000,
-        async () => (await cancel(subject, run)).outcome === 'accepted',
-      );
-      expect((await submit(subject, run, gang())).every(({ outcome }) => outcome === 'accepted')).toBe(true);
+      });
+      await insistOnStop(run);
+      // Accepted, the ranks that have no pod would be waited for.
+      const refused = { outcome: 'refused', detail: 'it was stopped before it began' };
+      expect(await submit(subject, run, gang())).toEqual([refused, refused]);
       expect((await bound(run)).filter((node) => node !== undefined)).toEqual([]);
+    });
+
+    it('stops a run once however often the stop was not answered, and another pod of its name never', async () => {
+      const [patched, deleted] = [freshRun(), freshRun()];
+      // A shorter grace than the pod was made with is given by deleting it.
+      const long = { stop: { signal: 'TERM', graceMs: 60_000 } } as const;
+      await insist(patched, { f1: [shellTask(0, 'true')] });
+      await insist(deleted, { f1: [shellTask(0, 'true')] }, long);
+      const before = await podsOf(kubernetes(), deleted);
+      await whileAway(async () => {
+        for (const run of [patched, patched, deleted, deleted])
+          expect(await cancel(subject, run)).toEqual(unknown);
+      });
+      for (const run of [patched, deleted]) await insistOnStop(run);
+      const [stopped] = await podsOf(kubernetes(), patched);
+      expect(stopped?.spec.activeDeadlineSeconds).toBe(1);
+      expect(stopped?.metadata.deletionTimestamp).toBeUndefined();
+      const after = await podsOf(kubernetes(), deleted);
+      expect(after.map(({ metadata }) => metadata.uid)).toEqual(before.map(({ metadata }) => metadata.uid));
+      expect(after[0]?.metadata.deletionTimestamp).toBeDefined();
+      for (const run of [patched, deleted]) {
+        await sayOver(kubernetes(), run, 143);
+        expect(await ended(subject, run)).toMatchObject([
+          { class: 'cancelled', reason: { message: 'asked' } },
+        ]);
+      }
     });
   });
 
   it('loses no run and makes none twice when the API server is killed (F26)', async () => {
     const run = freshRun();
-    expect(await submit(subject, run, gang())).toEqual([accepted, accepted]);
+    await insist(run);
     const before = (await podsOf(kubernetes(), run)).map(({ metadata }) => metadata.uid);
     await kubernetes().apiServer.end('SIGKILL');
     expect((await submit(subject, run, gang())).every(({ outcome }) => outcome === 'unknown')).toBe(true);
@@ -108,7 +157,7 @@ onKubernetes('a Kubernetes that fails', [], (kubernetes) => {
       const followed = await versionNow();
       await sayOver(kubernetes(), over);
       await sayOver(kubernetes(), gone, 1);
-      await compact();
+      await compactEtcd(kubernetes());
       await kubernetes().apiServer.end('SIGKILL');
       kubernetes().apiServer.start();
       await kubernetes().ready();
@@ -132,19 +181,6 @@ onKubernetes('a Kubernetes that fails', [], (kubernetes) => {
         return JSON.parse(String(piece).split('\n')[0] ?? '');
       }
       return null;
-    }
-
-    /** Everything that etcd remembers of the past. */
-    async function compact(): Promise<void> {
-      const ask = async (what: string, body: object): Promise<{ header: { revision: string } }> => {
-        const answer = await fetch(`${kubernetes().etcdUrl}/v3/kv/${what}`, {
-          method: 'POST',
-          body: JSON.stringify(body),
-        });
-        return (await answer.json()) as { header: { revision: string } };
-      };
-      const { header } = await ask('range', { key: Buffer.from('/').toString('base64') });
-      await ask('compaction', { revision: header.revision, physical: true });
     }
   });
 

@@ -7,8 +7,14 @@ export const pods = `/api/v1/namespaces/${testNamespace}/pods`;
 export const podPath = (run: RunId, rank = 0): string => `${pods}/${run.replaceAll('_', '-')}-${rank}`;
 
 export interface PodObject {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly deletionTimestamp?: string };
-  readonly spec: { readonly nodeName?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly deletionTimestamp?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly finalizers?: readonly string[];
+  };
+  readonly spec: { readonly nodeName?: string; readonly activeDeadlineSeconds?: number };
 }
 
 export async function addNodes({ admin }: TestKubernetes, ...names: string[]): Promise<void> {

@@ -93,6 +93,21 @@ onKubernetes('a Kubernetes that says no', [], (kubernetes) => {
     expect(await bound(run)).toEqual(['r1', 'r2']);
   });
 
+  it('F28: a 503 is not known either, and the run is taken when it is over', async () => {
+    const run = freshRun();
+    await withWebhook(run, `${webhook.url}busy`, async () => {
+      const asked = webhook.asked();
+      expect(await submit(subject, run, gang())).toEqual([{ outcome: 'unknown' }, { outcome: 'unknown' }]);
+      expect(webhook.asked()).toBeGreaterThan(asked);
+      expect(await bound(run)).toEqual([]);
+    });
+    await eventually('it is taken', 60_000, async () => {
+      const answers = await submit(subject, run, gang());
+      return answers.every(({ outcome }) => outcome === 'accepted');
+    });
+    expect(await bound(run)).toEqual(['r1', 'r2']);
+  });
+
   it("F28: a webhook's denial of one pod refuses the run with its words, and no part of it begins", async () => {
     const run = freshRun();
     await withWebhook(run, webhook.url, async () => {
@@ -214,17 +229,23 @@ interface Webhook {
   readonly server: Server;
   readonly url: string;
   readonly certificate: Certificate;
+  /** How often it was. */
+  asked(): number;
 }
 
-/** Denies pods whose name ends in -1. */
+/** Denies pods whose name ends in -1; at `busy` every pod, as a service that is overloaded: the API server says 503 then. */
 async function startWebhook(host: string): Promise<Webhook> {
   const certificate = certificateFor([], host, [Date.now() - hourMs, Date.now() + 24 * hourMs]);
+  let asked = 0;
   const server = createServer(certificate, async (request, response) => {
     let text = '';
     for await (const piece of request) text += String(piece);
     const { uid, name } = (JSON.parse(text) as { request: { uid: string; name: string } }).request;
+    asked++;
     const allowed = !name.endsWith('-1');
-    const answer = { uid, allowed, status: { message: 'rank 1 is not welcome' } };
+    const denial = { uid, allowed, status: { message: 'rank 1 is not welcome' } };
+    const busy = { uid, allowed: false, status: { code: 503, message: 'come again later' } };
+    const answer = request.url?.startsWith('/busy') ? busy : denial;
     response.setHeader('content-type', 'application/json');
     response.end(
       JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: answer }),
@@ -233,5 +254,5 @@ async function startWebhook(host: string): Promise<Webhook> {
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : 0;
-  return { server, url: `https://${host}:${port}/`, certificate };
+  return { server, url: `https://${host}:${port}/`, certificate, asked: () => asked };
 }
