@@ -59,17 +59,18 @@ test('refuses a name that is none, and one whose nodes have agents', async () =>
   expect((await world.ask('POST', '/v1/clusters/gamma/test', { token })).statusCode).toBe(409);
 });
 
-test('a gang stays in one cluster once there is one that a driver speaks for; other jobs and wishes are left alone', async () => {
-  const topologyOf = async (body: object) => {
-    const submitted = await world.ask('POST', '/v1/jobs', { token, body: { command: ['true'], ...body } });
-    return (await world.store.job(submitted.json().id))?.spec.topology;
-  };
+test('a gang stays in one cluster, whatever else it wants; other jobs are left alone', async () => {
+  const submit = (body: object) =>
+    world.ask('POST', '/v1/jobs', { token, body: { command: ['true'], ...body } });
+  const topologyOf = async (body: object) =>
+    (await world.store.job((await submit(body)).json().id))?.spec.topology;
   const cluster = { level: 'cluster', mode: 'required' };
-  // What is known of clusters is at most a second old.
-  await expect.poll(() => topologyOf({ tasks: 2 }), { timeout: 5000 }).toEqual(cluster);
+  expect(await topologyOf({ tasks: 2 })).toEqual(cluster);
   expect(await topologyOf({ tasks: 1 })).toBeNull();
-  const rack = { level: 'rack', mode: 'spread' };
-  expect(await topologyOf({ tasks: 2, topology: rack })).toEqual(rack);
+  const preferred = { level: 'rack', mode: 'preferred' };
+  expect(await topologyOf({ tasks: 2, topology: preferred })).toEqual(cluster);
+  const refused = await submit({ tasks: 2, topology: { level: 'zone', mode: 'spread' } });
+  expect([refused.statusCode, refused.json().errors[0].path]).toEqual([422, '/topology/level']);
 });
 
 test('no machine enrols in a cluster for which a driver speaks', async () => {

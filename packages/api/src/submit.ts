@@ -17,6 +17,7 @@ import type { Submit, SubmitRefusal } from '@muster/store';
 import { type Caller, sees } from './auth.ts';
 import { bodyHash } from './body-hash.ts';
 import type { Api } from './deps.ts';
+import { inOneCluster } from './one-cluster.ts';
 import { fieldSummary } from './problem.ts';
 import type { TenancyView } from './tenancy.ts';
 
@@ -65,14 +66,10 @@ export function checkSpec(
     return { ok: false, refused: { ...fieldSummary(unknown), errors: unknown, mayBeStale: true } };
   if (spec.deadlineMs !== null && spec.deadlineMs <= nowMs)
     return { ok: false, refused: pastDeadline(spec.deadlineMs) };
-  return tenancy.keepsGangs ? { ok: true, spec: inOneCluster(spec) } : parsed;
-}
-
-/** No driver starts a part of a gang, so a gang that says nothing else is not split over clusters. */
-function inOneCluster(spec: JobSpec): JobSpec {
-  const isGang = spec.groups.reduce((tasks, { demand }) => tasks + demand.tasks, 0) > 1;
-  if (!isGang || spec.topology !== null) return spec;
-  return { ...spec, topology: { level: 'cluster', mode: 'required' } };
+  const kept = inOneCluster(spec, tenancy.policy.topology.levels, tenancy.driven);
+  if (kept.ok) return kept;
+  const errors = [kept.problem];
+  return { ok: false, refused: { ...fieldSummary(errors), errors, mayBeStale: true } };
 }
 
 /** A place that the policy does not have could never be found, and what was meant is near. */

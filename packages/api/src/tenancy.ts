@@ -9,8 +9,8 @@ export interface TenancyView {
   readonly policyVersion: number;
   readonly policy: Policy;
   hasProject(path: string): boolean;
-  /** There are clusters that run a gang whole or not at all: one is never put on two of them. */
-  readonly keepsGangs: boolean;
+  /** A driver speaks for one of the clusters. */
+  readonly driven: boolean;
   stopAfterMs(tier: string): number | null;
 }
 
@@ -37,8 +37,7 @@ export function createTenancy(store: Source, clock: { nowMs(): number }): Tenanc
       store.clusters(),
     ]);
     const driven = clusters.some(({ config }) => config.kind !== 'agent');
-    const keepsGangs = driven && policy.topology.levels.includes('cluster');
-    view = { ...viewOf(version, policy, new Set(projects.map((project) => project.path))), keepsGangs };
+    view = { ...viewOf(version, policy, new Set(projects.map((project) => project.path))), driven };
     atMs = startedMs;
     return view;
   }
@@ -73,7 +72,7 @@ function viewOf(
   policyVersion: number,
   policy: Policy,
   projects: ReadonlySet<string>,
-): Omit<TenancyView, 'keepsGangs'> {
+): Omit<TenancyView, 'driven'> {
   return {
     policyVersion,
     policy,
