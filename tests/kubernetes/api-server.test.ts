@@ -88,16 +88,27 @@ onKubernetes('the Kubernetes driver', [], (kubernetes) => {
       apiVersion: 'v1',
       kind: 'ResourceQuota',
       metadata: { name: 'small' },
-      spec: { hard: { pods: '0' } },
+      spec: { hard: { pods: '0', 'count/configmaps': '0' } },
     };
+    /** Nobody may make another of these once the API server knows of the quota. */
+    const isKnown = (): Promise<boolean> =>
+      kubernetes()
+        .admin.call('POST', `/api/v1/namespaces/${testNamespace}/configmaps?dryRun=All`, {
+          metadata: { name: 'probe' },
+        })
+        .then(
+          () => false,
+          (error: Error) => error.message.includes('exceeded quota: small'),
+        );
     const used = ((await kubernetes().admin.call('GET', pods)) as { items: unknown[] }).items.length;
     quota.spec.hard.pods = String(used + 1);
     await kubernetes().admin.call('POST', quotas, quota);
     try {
       // As its controller does.
       await kubernetes().admin.call('PATCH', `${quotas}/small/status`, {
-        status: { hard: quota.spec.hard, used: { pods: String(used) } },
+        status: { hard: quota.spec.hard, used: { pods: String(used), 'count/configmaps': '0' } },
       });
+      await eventually('the quota is known', 30_000, isKnown);
       const gang = { k1: [shellTask(0, '')], k2: [shellTask(1, '')] };
       for (const answer of await submit(subject, run, gang))
         expect(answer).toMatchObject({

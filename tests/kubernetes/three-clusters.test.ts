@@ -12,7 +12,9 @@ import { addNodes } from './played-kubelet.ts';
 
 const names = ['fine', 'slow', 'hung'] as const;
 type Name = (typeof names)[number];
-const withinMs = 120_000;
+const withinMs = 150_000;
+/** One that hangs is called degraded after a minute and the time of some calls. */
+const testTimeoutMs = 600_000;
 
 interface Pod {
   readonly metadata: { readonly name: string; readonly uid: string };
@@ -105,26 +107,30 @@ onKubernetes('a server with three clusters', [], (kubernetes) => {
     expect([answeredAt, nodes.total]).toEqual([null, 0]);
   });
 
-  it('does so while it hangs with work in it, which ends once, when it answers again', async () => {
-    proxies.hung.hang(false);
-    await opened('hung');
-    await endsWell(await submitTo('hung'));
-    proxies.hung.hang(true);
-    const there = await submitTo('hung');
-    await othersGoOn(5);
-    expect((await system.client.jobs.get(there)).state).not.toBe('ended');
-    await eventually('it is told as degraded', withinMs, async () => {
-      return (await system.client.clusters.get('hung')).state === 'degraded';
-    });
-    await othersGoOn(1);
-    proxies.hung.hang(false);
-    await endsWell(there);
-    expect([...ran].map(([name, pods]) => [name, pods.size])).toEqual([
-      ['fine', 11],
-      ['slow', 3],
-      ['hung', 2],
-    ]);
-  });
+  it(
+    'does so while it hangs with work in it, which ends once, when it answers again',
+    async () => {
+      proxies.hung.hang(false);
+      await opened('hung');
+      await endsWell(await submitTo('hung'));
+      proxies.hung.hang(true);
+      const there = await submitTo('hung');
+      await othersGoOn(5);
+      expect((await system.client.jobs.get(there)).state).not.toBe('ended');
+      await eventually('it is told as degraded', withinMs, async () => {
+        return (await system.client.clusters.get('hung')).state === 'degraded';
+      });
+      await othersGoOn(1);
+      proxies.hung.hang(false);
+      await endsWell(there);
+      expect([...ran].map(([name, pods]) => [name, pods.size])).toEqual([
+        ['fine', 11],
+        ['slow', 3],
+        ['hung', 2],
+      ]);
+    },
+    testTimeoutMs,
+  );
 
   it('removes one that hangs, and goes on', async () => {
     proxies.hung.hang(true);

@@ -37,7 +37,7 @@ export class Unanswered extends Error {}
 
 export interface KubeClient {
   call(method: Method, path: string, body?: unknown): Promise<unknown>;
-  /** Resolves once the answer has begun; rejects as a call does. */
+  /** Resolves once the answer has begun, which has the time of a call; rejects as a call does. */
   stream(path: string, signal: AbortSignal): Promise<IncomingMessage>;
   close(): void;
 }
@@ -121,7 +121,12 @@ export function createKubeClient(access: KubeAccess, settings: ClientSettings = 
       }
     },
     async stream(path, signal) {
-      const answer = await send('GET', path, null, { agent: streams, signal });
+      const begins = new AbortController();
+      const timer = setTimeout(() => begins.abort(new Error('no answer in time')), timeoutMs);
+      const until = AbortSignal.any([signal, begins.signal]);
+      const answer = await send('GET', path, null, { agent: streams, signal: until }).finally(() =>
+        clearTimeout(timer),
+      );
       const code = answer.statusCode ?? 0;
       if (code >= 200 && code <= 299) return answer;
       throw errorOf(code, await textOf(answer), answer.headers['retry-after']);

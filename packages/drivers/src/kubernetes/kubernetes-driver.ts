@@ -68,6 +68,8 @@ const namespaceObject = z.object({ metadata: z.object({ uid: z.string() }) });
 const lease = z.object({ spec: z.object({ renewTime: z.string() }) });
 const outputLookMs = 200;
 const tendEveryMs = 2000;
+/** A watch whose other end hangs tells nothing, as one does when there is no news; so something is asked now and then. */
+const askEveryMs = 10_000;
 /** So that a run's pods are bound soon after they are made, and not when all other runs have theirs. */
 const runsAtOnce = 64;
 
@@ -113,6 +115,7 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
   const gathering = new Gathering(deps.gatherMs ?? 10_000, send);
   const few = fewAtOnce(runsAtOnce);
   let boot: string | null = null;
+  let askAtMs = 0;
   let tendAtMs = 0;
   let tending = false;
 
@@ -209,8 +212,10 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
   async function look(fresh = false): Promise<KubernetesSight> {
     const all = <T>(watched: { all(): Promise<T>; refresh(): Promise<T> }): Promise<T> =>
       fresh ? watched.refresh() : watched.all();
-    if (fresh || boot === null)
+    if (fresh || boot === null || performance.now() >= askAtMs) {
       boot = namespaceObject.parse(await client.call('GET', `/api/v1/namespaces/${namespace}`)).metadata.uid;
+      askAtMs = performance.now() + askEveryMs;
+    }
     await Promise.all([all(own), all(others), all(nodes)]);
     const missing = await vanished.missing((name) => machines.get(name) !== undefined);
     tendNowAndThen();
