@@ -6,9 +6,10 @@ import { isUserOver, overAt } from './gates.ts';
 import { freeMilli, leastMilli } from './moves.ts';
 import type { Pass } from './pass.ts';
 import type { Queue } from './queue.ts';
-import { QuotaRights, TierBook } from './rights.ts';
+import { QuotaRights } from './rights.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import { lookForVictims, type State } from './state.ts';
+import { TierBook } from './tier-book.ts';
 import { never } from './victims.ts';
 
 /** Lines, past use, quota and open shapes as they are at this time; called before anything is decided or explained. */

@@ -129,6 +129,20 @@ describe('thrash (kueue 6143, 6861, 7101, 13662; armada 5073)', () => {
     expect(running(world)).toContain(jobId(5));
   });
 
+  test.each([
+    ['nobody', 'spot', 'standard', 0],
+    ['every spot run of the other project', 'standard', 'spot', 8],
+  ])(
+    'what a guarantee would give back and a tier would take again is left where it is: %s is stopped, once',
+    (_, mine, theirs, stopped) => {
+      const world = withQuotas([guarantee('red', 4), guarantee('blue', 4)], node('a'));
+      for (let n = 1; n <= 16; n++) world.submit(job(n, oneTask(1), { project: 'blue', tier: theirs }));
+      settle(world);
+      for (let n = 17; n <= 24; n++) world.submit(job(n, oneTask(1), { project: 'red', tier: mine }));
+      expect(play(world, 1000)).toBe(stopped);
+    },
+  );
+
   test('victims that end one after the other do not take their room back (kueue 13662)', () => {
     const world = withQuotas([guarantee('red', 8), guarantee('blue', 0)], node('a'));
     for (const n of [1, 2]) world.submit(job(n, oneTask(4), { project: 'blue', priority: 9 }));

@@ -14,9 +14,10 @@ import type { Members } from './members.ts';
 import { Moves } from './moves.ts';
 import type { Found } from './pass.ts';
 import type { Ask } from './resource-keys.ts';
-import { isLasting, QuotaRights, type ReclaimReach, TierBook } from './rights.ts';
+import { isLasting, QuotaRights, type ReclaimReach } from './rights.ts';
 import { Shields } from './shields.ts';
 import { lookedInVain, type State } from './state.ts';
+import { TierBook } from './tier-book.ts';
 import { type Gate, type NearEnd, VictimSearch } from './victim-search.ts';
 import { isNear, never, Victims } from './victims.ts';
 

@@ -12,10 +12,12 @@ import { stopsFromMs } from './expected-run.ts';
 import { LongerRuns } from './longer-runs.ts';
 import { type Limit, Margins } from './margins.ts';
 import { none } from './project-amounts.ts';
+import { type Fork, findFork } from './project-fork.ts';
 import type { Project } from './projects.ts';
 import { type Ask, areEqual } from './resource-keys.ts';
 import type { RunGroup } from './run-table.ts';
 import type { State } from './state.ts';
+import { byTier, keepsFrom, type TierBook } from './tier-book.ts';
 import { never } from './victims.ts';
 
 export interface Rights {
@@ -50,38 +52,10 @@ function entryMightPreempt({ policy }: State, { facts, lane }: Entry): boolean {
   return policy.quotas.some(({ guaranteed }) => Object.keys(guaranteed).length > 0);
 }
 
-/** What the policy says of the tier of each entry, looked up once. */
-export class TierBook {
-  readonly #state: State;
-  readonly #byEntry: (Tier | null | undefined)[] = [];
-
-  constructor(state: State) {
-    this.#state = state;
-  }
-
-  /** The tier of the job's entry; null when the policy has it no more. */
-  of(job: number): Tier | null {
-    const { jobs, queue, policy } = this.#state;
-    const id = jobs.entry[job]!;
-    let tier = this.#byEntry[id];
-    if (tier === undefined) {
-      tier = tierNamed(policy, queue.entries[id]!.facts.tier);
-      this.#byEntry[id] = tier;
-    }
-    return tier;
-  }
-}
-
 interface Judged {
   at: number;
   keys: readonly number[];
   right: Right | null;
-}
-
-/** The children of the lowest common project towards job and victim; null for the common project's own jobs. */
-interface Fork {
-  readonly own: Project | null;
-  readonly other: Project | null;
 }
 
 export class QuotaRights implements Rights {
@@ -125,8 +99,11 @@ export class QuotaRights implements Rights {
 
   /** Equal for entries of one demand that have the same right to every run; empty when they have none to any. */
   reach(entry: Entry, reclaims = this.reclaimReach(entry.lane)): string {
-    const guaranteed = tierNamed(this.#state.policy, entry.facts.tier)?.guaranteed;
-    const reclaim = guaranteed ? reclaims.guaranteed : reclaims.other;
+    const { tier } = entry.facts;
+    const guaranteed = tierNamed(this.#state.policy, tier)?.guaranteed;
+    // What is taken back for others depends on whose tier may take it again.
+    const other = reclaims.other === '' ? '' : `${reclaims.other}|k${tier}`;
+    const reclaim = guaranteed ? reclaims.guaranteed : other;
     return this.#tierReach(entry) + reclaim + this.#priorityReach(entry) + this.#shorterReach(entry);
   }
 
@@ -257,8 +234,7 @@ export class QuotaRights implements Rights {
     const sameProject = mine.lane.project === theirs.lane.project;
     const fork = sameProject ? null : this.#forkOf(mine.lane.project, theirs.lane.project);
     if (tier !== null && byTier(tier, other) && !this.#isProtected(fork, other, run)) return 'tier';
-    if (fork !== null && this.#reclaims(fork, mine.lane.shape.ask, takesUnborrowed(tier, other), run))
-      return 'reclaim';
+    if (fork !== null && this.#reclaims(fork, mine.lane.shape.ask, tier, other, run)) return 'reclaim';
     if (!sameProject || mine.lane.project.quota?.preemptWithin !== 'lower-priority') return null;
     return mine.rank === theirs.rank && theirs.facts.priority < mine.facts.priority ? 'priority' : null;
   }
@@ -437,9 +413,10 @@ export class QuotaRights implements Rights {
     return any;
   }
 
-  /** Within its own guarantee with this job, a project takes back what others borrow of the same; or what nobody guarantees them. */
-  #reclaims({ own, other }: Fork, ask: Ask, unborrowed: boolean, run: number): boolean {
-    if (own === null || !staysWithinNow(own, ask)) return false;
+  /** Within its own guarantee with this job, a project takes back what others borrow of the same; one that is guaranteed also what nobody guarantees them. */
+  #reclaims({ own, other }: Fork, ask: Ask, tier: Tier | null, theirs: Tier | null, run: number): boolean {
+    if (own === null || !staysWithinNow(own, ask) || !keepsFrom(tier, theirs)) return false;
+    const unborrowed = tier?.guaranteed === true && !theirs?.guaranteed;
     const used = this.usesOf(run).keys;
     for (const key of ask.keys) {
       if (own.guaranteed(key) === none || !used.includes(key)) continue;
@@ -473,14 +450,6 @@ export interface ReclaimReach {
   readonly other: string;
 }
 
-/**
- * Whether a job takes back runs that its project needs though theirs borrows nothing: those that nobody guarantees, for one that is
- * itself guaranteed. Two that are not would take the same room from each other for ever.
- */
-function takesUnborrowed(tier: Tier | null, other: Tier | null): boolean {
-  return tier?.guaranteed === true && !other?.guaranteed;
-}
-
 /** After a tier whose victims may be protected; and before the number of an epoch. */
 const guarded = '!';
 const withinPlan = '@';
@@ -490,29 +459,7 @@ export function isLasting(reach: string): boolean {
   return !reach.includes(withinPlan);
 }
 
-/** A tier that the policy has no more ranks below all. */
-function byTier(tier: Tier, other: Tier | null): boolean {
-  if (other === null) return tier.preempts.length > 0;
-  return other.rank < tier.rank && tier.preempts.includes(other.name);
-}
-
 function* subtree(project: Project): IterableIterator<Project> {
   yield project;
   for (const child of project.children) yield* subtree(child);
-}
-
-function findFork(mine: Project, theirs: Project): Fork {
-  const above = new Map<Project, Project | null>();
-  let below: Project | null = null;
-  for (let at: Project | null = mine; at !== null; at = at.parent) {
-    above.set(at, below);
-    below = at;
-  }
-  below = null;
-  for (let at: Project | null = theirs; at !== null; at = at.parent) {
-    const own = above.get(at);
-    if (own !== undefined) return { own, other: below };
-    below = at;
-  }
-  return { own: null, other: null };
 }

@@ -2,8 +2,8 @@
 // near, and those on nodes that do not answer. Asked of every run in every search of a plan, and the same all through it, so that
 // it is worked out once. And those whose job was stopped often enough, for rights that may cost it its work.
 import type { Right } from '@muster/model';
-import type { TierBook } from './rights.ts';
 import type { State } from './state.ts';
+import type { TierBook } from './tier-book.ts';
 import { isNear, never } from './victims.ts';
 
 const unknown = -1;

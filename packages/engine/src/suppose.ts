@@ -9,9 +9,10 @@ import { releasePort, takePort } from './ports.ts';
 import { Preemptions } from './preempt.ts';
 import type { Project } from './projects.ts';
 import type { Reason } from './reason.ts';
-import { QuotaRights, TierBook } from './rights.ts';
+import { QuotaRights } from './rights.ts';
 import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
+import { TierBook } from './tier-book.ts';
 import { fitsNow } from './verdict.ts';
 
 export type PutBack = () => void;

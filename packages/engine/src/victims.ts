@@ -5,9 +5,10 @@ import { lostBy } from './damage.ts';
 import type { Gone } from './gates.ts';
 import { compareText } from './order.ts';
 import { isWithin } from './projects.ts';
-import type { Rights, TierBook } from './rights.ts';
+import type { Rights } from './rights.ts';
 import type { Shields } from './shields.ts';
 import type { State } from './state.ts';
+import type { TierBook } from './tier-book.ts';
 
 /** A known end is near shortly before it; and shortly after it, because a stop takes its time. */
 export function isNear(endMs: number, nowMs: number, nearEndMs: number): boolean {

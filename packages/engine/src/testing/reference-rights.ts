@@ -22,9 +22,9 @@ export function rightTo(
   const bound = used.filter((key) => guaranteed(theirs, key) !== null);
   const within = bound.every((key) => tenancy.use(theirs!, key) <= guaranteed(theirs, key)!);
   const isProtected = !same && other?.guaranteed === true && bound.length > 0 && within;
-  const names = (mayName: Tier): boolean =>
-    other ? other.rank < mayName.rank && mayName.preempts.includes(other.name) : mayName.preempts.length > 0;
-  if (tier && names(tier) && !isProtected) return 'tier';
+  const names = (by: Tier, of: Tier | undefined): boolean =>
+    of ? of.rank < by.rank && by.preempts.includes(of.name) : by.preempts.length > 0;
+  if (tier && names(tier, other) && !isProtected) return 'tier';
 
   const ask = leastUses(row.demand);
   const asked = Object.keys(ask).filter((key) => guaranteed(mine, key) !== null);
@@ -35,7 +35,9 @@ export function rightTo(
     (key) => theirs === null || tenancy.use(theirs, key) > (guaranteed(theirs, key) ?? 0),
   );
   const unborrowed = tier?.guaranteed === true && !other?.guaranteed;
-  if (!same && stays && shared.length > 0 && (borrows || unborrowed)) return 'reclaim';
+  // By its tier the other would take it again, because nobody guarantees it.
+  const takenAgain = !tier?.guaranteed && other !== undefined && names(other, tier);
+  if (!same && stays && shared.length > 0 && (borrows || unborrowed) && !takenAgain) return 'reclaim';
 
   const quota = rows.policy.quotas.find(({ project }) => project === row.project);
   const equal = (tier?.rank ?? null) === (other?.rank ?? null);
