@@ -121,10 +121,10 @@ const lenders = ['p', 'q', 'r', 'q/s'];
 
 /** Each is guaranteed something or nothing, so that some borrow one device, some several, of their siblings and beside their parent. */
 const arbitraryGuarantees: fc.Arbitrary<Step> = fc
-  .tuple(arbitraryPolicy, fc.tuple(...lenders.map(() => fc.nat(5))))
-  .map(([policy, amounts]) => ({
+  .tuple(arbitraryPolicy, fc.tuple(...lenders.map(() => fc.nat(5))), fc.constantFrom(true, true, false))
+  .map(([policy, amounts, guaranteed]) => ({
     ...policy,
-    guaranteed: true,
+    guaranteed,
     quotas: lenders.flatMap((project, i) => (amounts[i] === 0 ? [] : [guarantee(project, amounts[i]!)])),
   }));
 
