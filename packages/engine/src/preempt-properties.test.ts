@@ -22,6 +22,7 @@ import { starts } from './testing/plan-text.ts';
 import { play } from './testing/play.ts';
 import { bare, referenceUnits } from './testing/reference.ts';
 import { withMembers } from './testing/reference-arrays.ts';
+import { wakesInTime } from './testing/wakes-in-time.ts';
 import { World } from './testing/world.ts';
 
 const tried = cases(200);
@@ -133,7 +134,9 @@ test.each<[string, fc.Arbitrary<readonly Step[]>, readonly Right[]]>([
       for (const step of steps) {
         if (step.do === 'cycle') {
           // Not of a fork: that would not remember what it looked for in vain.
-          const { units } = world.engine.decide(world.nowMs);
+          const plan = world.engine.decide(world.nowMs);
+          const { units } = plan;
+          wakesInTime(world, plan);
           expect(units.map(bare)).toEqual(referenceUnits(world.rows(), world.nowMs).map(bare));
           for (const unit of units)
             if (unit.kind === 'preempt') for (const { right } of unit.claim.victims) rights.add(right);
