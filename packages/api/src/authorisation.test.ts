@@ -122,6 +122,10 @@ const table: Readonly<Record<string, Row>> = {
     expect: operating,
   },
   'GET /v1/clusters/:name': { url: ({ cluster }) => `/v1/clusters/${cluster}`, expect: operating },
+  'GET /v1/clusters/:name/prices': {
+    url: ({ cluster }) => `/v1/clusters/${cluster}/prices`,
+    expect: operating,
+  },
   'POST /v1/clusters/:name/drain': {
     url: ({ cluster }) => `/v1/clusters/${cluster}/drain`,
     body: () => ({ reason: 'test' }),

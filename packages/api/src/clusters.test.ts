@@ -1,4 +1,5 @@
-import type { ClusterView } from '@muster/model';
+import type { ClusterPricesView, ClusterView } from '@muster/model';
+import { anInventory, joinNode } from '@muster/store/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openWorld, type World } from './testing/world.ts';
 
@@ -97,4 +98,73 @@ test('drains and undrains, lists, and removes; each is audited', async () => {
   await expect
     .poll(acts, { timeout: 5000 })
     .toEqual(expect.arrayContaining(['addCluster', 'drainCluster', 'undrainCluster', 'removeCluster']));
+});
+
+test("an hour's price is told for each kind of node, by capacity, region and instance type", async () => {
+  const { body } = await world.ask('GET', '/v1/policy', { token });
+  const { policy, version } = JSON.parse(body);
+  const rows = [
+    { instanceType: 'p5', capacity: 'spot', region: 'east', device: 1.25 },
+    { instanceType: 'p5', device: 4 },
+    { instanceType: 'm7', core: 0.05 },
+  ];
+  const changed = await world.ask('PUT', '/v1/policy', {
+    token,
+    headers: { 'if-match': `"${version}"` },
+    body: { ...policy, prices: { ...policy.prices, rows } },
+  });
+  expect(changed.statusCode, changed.body).toBe(200);
+  const bare = anInventory();
+  const [gpu] = bare.devices;
+  const join = (name: string, labels: Record<string, string>, gpus: number) =>
+    joinNode(world.store, {
+      name,
+      cluster: 'cloud',
+      inventory: {
+        ...bare,
+        labels,
+        devices: Array.from({ length: gpus }, (_, index) => ({ ...gpu!, index })),
+      },
+    });
+  await join('c1', { 'instance-type': 'p5', capacity: 'spot', region: 'east' }, 8);
+  await join('c2', { 'instance-type': 'p5', capacity: 'spot', region: 'east' }, 8);
+  await join('c3', { 'instance-type': 'p5', capacity: 'on-demand', region: 'west' }, 8);
+  await join('c4', { 'instance-type': 'm7' }, 0);
+  const { items } = (
+    await world.ask('GET', '/v1/clusters/cloud/prices', { token })
+  ).json<ClusterPricesView>();
+  const { kind, model } = gpu!;
+  const plain = { pool: items[0]?.pool, device: { kind, model }, coreHour: 0.01 };
+  expect(items).toEqual([
+    {
+      ...plain,
+      capacity: 'spot',
+      region: 'east',
+      instanceType: 'p5',
+      nodes: 2,
+      devices: 16,
+      deviceHour: 1.25,
+    },
+    {
+      ...plain,
+      capacity: 'on-demand',
+      region: 'west',
+      instanceType: 'p5',
+      nodes: 1,
+      devices: 8,
+      deviceHour: 4,
+    },
+    {
+      ...plain,
+      capacity: null,
+      region: null,
+      instanceType: 'm7',
+      device: null,
+      nodes: 1,
+      devices: 0,
+      deviceHour: null,
+      coreHour: 0.05,
+    },
+  ]);
+  expect((await world.ask('GET', '/v1/clusters/none/prices', { token })).statusCode).toBe(404);
 });

@@ -163,6 +163,8 @@ const scoreRow = fields<ScoreRow>({
   cluster: text,
   pool: text,
   capacity: text.nullable(),
+  region: text.nullable().meta({ description: 'where a price depends on it' }),
+  instanceType: text.nullable().meta({ description: 'where a price depends on it' }),
   models: z.array(text),
   trustMilli: whole,
   how: z.enum(['now', 'preempts', 'waits', 'unknown', 'part']),

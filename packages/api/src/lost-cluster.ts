@@ -25,8 +25,7 @@ export const declareClusterLost = route({
   async handle(api, call) {
     const name = param(call, 'name');
     call.request.target = name;
-    const ids = await nodesOfCluster(api, name);
-    const nodes = (await Promise.all(ids.map((id) => api.store.node(id)))).filter((node) => node !== null);
+    const nodes = await nodesOfCluster(api, name);
     const heard = nodes.filter(({ state }) => state.state === 'ready');
     if (heard.length > 0) throw stillHeard(name, heard, nodes.length);
     const gone = nodes.filter(({ state }) => state.state === 'silent');

@@ -102,7 +102,7 @@ const moveCluster = route({
     const name = param(call, 'name');
     const { body, caller } = call;
     call.request.target = name;
-    const nodes = await nodesOfCluster(api, name);
+    const nodes = (await nodesOfCluster(api, name)).map(({ id }) => id);
     if (body.to !== undefined) await knownCluster(api, body.to);
     if (body.to === name)
       throw refuse('conflict', `${name} is where everything is already; nothing is moved`);

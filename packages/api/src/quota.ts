@@ -1,6 +1,7 @@
 // Quota and use: the engine's ledger, and what runs used in a period. A tenant sees its own projects; of loans with others
 // it sees the amount and not the name.
 import {
+  deviceHourMicro,
   isProjectPath,
   type Ledger,
   type LedgerView,
@@ -146,16 +147,8 @@ function costOf(
   if (key === 'cpu') return (hours * prices.coreHourMicro * factor) / 1_000_000;
   const [kind, model] = key.split('/');
   if (model === undefined) return null;
-  const row = prices.rows.find(
-    ({ match, deviceHourMicro }) =>
-      deviceHourMicro !== null &&
-      match.cluster === undefined &&
-      match.pool === undefined &&
-      match.capacity === undefined &&
-      (match.kind === undefined || match.kind === kind) &&
-      (match.model === undefined || match.model === model),
-  );
-  return (hours * (row?.deviceHourMicro ?? prices.deviceHourMicro) * factor) / 1_000_000;
+  // Without a place: a row that names one does not match.
+  return (hours * deviceHourMicro(prices, {}, { kind: kind!, model }) * factor) / 1_000_000;
 }
 
 export const quotaRoutes = [getQuota, getUsage];

@@ -3,6 +3,7 @@ import { agentRoutes } from './agents-connect.ts';
 import { auditRoutes } from './audit.ts';
 import { submitBatch } from './batch.ts';
 import { checkpointRoutes } from './checkpoints.ts';
+import { clusterPrices } from './cluster-prices.ts';
 import { clusterRoutes } from './clusters.ts';
 import { enrolmentRoutes } from './enrolment.ts';
 import { listEvents } from './events.ts';
@@ -38,6 +39,7 @@ export const routes: readonly Route[] = [
   ...nodeRoutes,
   ...clusterRoutes,
   declareClusterLost,
+  clusterPrices,
   ...enrolmentRoutes,
   ...agentRoutes,
   ...projectRoutes,

@@ -61,6 +61,10 @@ export const specViewSchema = fields<JobSpecView>({
     .object({ signal, waitMs: durationMs('how long to wait for a newer checkpoint') })
     .nullable()
     .meta({ description: 'how to ask for a checkpoint before a preemption; null: it is never asked' }),
+  data: z
+    .array(z.object({ region: text.optional(), cluster: text.optional(), sizeMib: whole }))
+    .optional()
+    .meta({ description: 'what it reads, and where that is' }),
   fenced: z
     .literal(true)
     .optional()

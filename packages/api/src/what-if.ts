@@ -124,7 +124,10 @@ async function fleetQuestion(api: Api, asked: Asked): Promise<WhatIfQuestion> {
   if (asked.drain) return { kind: 'drain', nodes: await nodeIds(api, asked.drain) };
   if (asked.lose) return { kind: 'lose', nodes: await nodeIds(api, asked.lose) };
   if (asked.loseCluster !== undefined)
-    return { kind: 'lose', nodes: await nodesOfCluster(api, asked.loseCluster) };
+    return {
+      kind: 'lose',
+      nodes: (await nodesOfCluster(api, asked.loseCluster)).map(({ id }) => id),
+    };
   if (asked.addNodes) {
     const [like] = await nodeIds(api, [asked.addNodes.like]);
     return { kind: 'add', like: like as NodeId, count: asked.addNodes.count };

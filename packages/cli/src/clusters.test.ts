@@ -87,11 +87,22 @@ test('an empty list says how a cluster is connected', async () => {
 test('shows what proof is missing of a cluster that does not answer', async () => {
   bench.logIn();
   bench.server.on('GET /v1/clusters/alpha', { json: alpha });
+  const item = {
+    pool: 'default',
+    capacity: 'spot',
+    region: 'north',
+    instanceType: 'p5',
+    nodes: 4,
+    coreHour: 0.02,
+  };
+  const h100 = { device: { kind: 'gpu', model: 'H100' }, devices: 16, deviceHour: 1.25 };
+  bench.server.on('GET /v1/clusters/alpha/prices', { json: { items: [{ ...item, ...h100 }] } });
   const { stdout } = await bench.user.run(['clusters', 'show', 'alpha']);
   expect(stdout).toContain('2 runs may still run there');
   expect(stdout).toContain('the cluster must answer, or you say that it is gone: muster clusters lost NAME');
   expect(stdout).toMatch(/Directory +\/shared/);
   expect(stdout).not.toContain('Projects');
+  expect(stdout).toMatch(/spot +north +p5 +4 +16 H100 +1\.25 +0\.02/);
 });
 
 test('looks at a cluster before it is added', async () => {

@@ -215,6 +215,8 @@ const place: ScoreRow = {
   cluster: 'main',
   pool: 'new',
   capacity: 'spot',
+  region: null,
+  instanceType: null,
   models: ['H100'],
   trustMilli: 1000,
   how: 'now',
@@ -256,6 +258,16 @@ test('a score shows every term, marks what is chosen, and says how the others wo
   expect(lines[2]).toMatch(/^\*.*new.*now.*16\.2.*3 on 2$/);
   expect(lines[3]).toMatch(/old.*stops 2.*1\.5/);
   expect(lines[4]).toMatch(/full.*in 1h30m.*12/);
+});
+
+test('a score tells region, instance type and transfer where they matter', async () => {
+  bench.logIn();
+  const rows = [{ ...place, region: 'east', instanceType: 'p5', transfer: 2.5 }];
+  const score: ScoreView = { sequence: 3, at: '2026-01-01T00:00:00.000Z', workMs: 7_200_000, rows };
+  bench.server.on(`GET /v1/jobs/${jobId('a')}/score`, { json: score });
+  const { stdout } = await bench.user.run(['score', jobId('a')]);
+  expect(stdout).toMatch(/REGION +INSTANCE/);
+  expect(stdout).toMatch(/east +p5.* 2\.5 /);
 });
 
 test('a score is asked of a job or of a file', async () => {

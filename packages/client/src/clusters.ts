@@ -2,6 +2,7 @@
 import type {
   ClusterConfigInput,
   ClusterLostView,
+  ClusterPricesView,
   ClusterTestView,
   ClusterView,
   MovedView,
@@ -23,6 +24,8 @@ export function clustersApi(transport: Transport) {
     get: (name: string): Promise<ClusterView> => transport.json({ path: at(name) }),
     add: (name: string, config: ClusterConfigInput): Promise<ClusterView> =>
       transport.json({ method: 'PUT', path: at(name), body: config, repeatable: true }),
+    /** What an hour costs there, by the policy. */
+    prices: (name: string): Promise<ClusterPricesView> => transport.json({ path: at(name, '/prices') }),
     drain: (name: string, reason: string): Promise<ClusterView> =>
       transport.json({ method: 'POST', path: at(name, '/drain'), body: { reason }, repeatable: true }),
     undrain: (name: string): Promise<ClusterView> =>

@@ -136,13 +136,23 @@ function fitNode(node: ListedNode, { capacity, region }: ClusterConfig): ListedN
   const own = Object.entries(node.inventory.labels).filter(
     ([key, value]) => isLabelKey(key) && isLabelValue(value),
   );
-  const labels = { ...Object.fromEntries(own), capacity, ...(region === undefined ? {} : { region }) };
+  const told = Object.fromEntries(own);
+  const paid = { capacity: capacityOf(capacity, told.capacity) };
+  const labels = { ...told, ...paid, ...(region === undefined ? {} : { region }) };
   const inventory = { ...node.inventory, labels };
   const checked = inventorySchema.safeParse(inventory);
   if (checked.success) return { ...node, inventory };
   const [issue] = checked.error.issues;
   const closed = `what the cluster says of it cannot be: ${issue?.path.join('.')}: ${issue?.message}`;
   return { ...node, inventory: { ...noInventory, labels }, closed };
+}
+
+/**
+ * What the operator says of a cluster holds for its nodes, but a spot machine is one whatever is said of the others; and of a cluster of
+ * which nothing was said, what each node tells.
+ */
+function capacityOf(said: ClusterConfig['capacity'], told: string | undefined): string {
+  return told !== undefined && (told === 'spot' || said === 'owned') ? told : said;
 }
 
 /** All of it; or their names and whether they are closed, which is what is written down; or neither. */

@@ -140,6 +140,23 @@ it('admits what a cluster lists, says hello for it with the labels of its config
   expect(await pass(10_000)).toEqual([]);
 });
 
+it.each([
+  ['owned', undefined, 'owned'],
+  ['owned', 'on-demand', 'on-demand'],
+  ['owned', 'spot', 'spot'],
+  ['reserved', 'on-demand', 'reserved'],
+  ['reserved', 'spot', 'spot'],
+] as const)('a node of a cluster that is %s and is told as %s is %s', async (capacity, told, is) => {
+  const labels = told === undefined ? {} : { capacity: told };
+  const { stage, pass } = play({
+    ...noNodes,
+    nodes: [{ name: 'n1', inventory: { ...inventory, labels }, closed: null }],
+  });
+  await pass(10);
+  stage.rows = [{ name: 'alpha', config: { ...config, capacity, region: 'south' } }];
+  expect((await pass(2000)).at(-1)).toBe(`hello 8000 {"capacity":"${is}","region":"south"}`);
+});
+
 it('says hello again for a node that changed, and for one that is no longer listed, which has nothing then', async () => {
   const { stage, pass } = play();
   await pass(10);

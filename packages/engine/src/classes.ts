@@ -9,6 +9,7 @@ import {
   type DomainResource,
   type Hardware,
   invariant,
+  labelsPriced,
   type NodeFacts,
   type PlacingPolicy,
   type Prices,
@@ -52,15 +53,19 @@ export class ClassTable {
   /** Countable things of the policy's topology. */
   readonly resources: readonly DomainResource[];
   readonly prices: Prices;
+  /** Labels of nodes on which a price depends. */
+  readonly priced: ReadonlySet<string>;
 
   /** `before` is the table of an older policy, whose numbers are not used again. */
   constructor({ hardware, topology, prices }: PlacingPolicy, before?: ClassTable) {
     this.hardware = hardware;
     this.resources = topology.resources;
     this.prices = prices;
+    this.priced = labelsPriced(prices);
     this.generation = before ? before.generation + 1 : 0;
     this.#nextId = before ? before.#nextId : 0;
-    for (const level of topology.levels) if (level !== 'cluster' && level !== 'pool') this.#fine.add(level);
+    for (const level of topology.levels)
+      if (level !== 'cluster' && level !== 'pool' && !this.priced.has(level)) this.#fine.add(level);
   }
 
   isFine(label: string): boolean {
@@ -72,7 +77,7 @@ export class ClassTable {
     let changed = false;
     for (const [label, value] of Object.entries(inventory.labels)) {
       // Prices are by this label, so that it is always part of the class.
-      if (label === 'capacity' || this.#fine.has(label)) continue;
+      if (this.priced.has(label) || this.#fine.has(label)) continue;
       const values = this.#values.get(label) ?? new Map<string, number>();
       this.#values.set(label, values);
       const nodes = (values.get(value) ?? 0) + sign;

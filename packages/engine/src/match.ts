@@ -91,7 +91,7 @@ export function matchClass(
   const unmet = (rule: Constraint): boolean =>
     !classes.isFine(rule.label) && !satisfies(labelOf(cls, rule.label), rule);
   const cost = classCost(demand, group, accelerator, cls, such, cpuMilli, classes.prices, unmet);
-  const score = cost.price + cost.speed + cost.preference + cost.trust;
+  const score = cost.price + cost.speed + cost.preference + cost.trust + cost.transferHour;
   const task = { cpuMilli, memoryMib, count, milli, mask, needs, needsLess };
   return { classId: cls.id, ...task, devices, tasksMax, cost, score };
 }

@@ -4,10 +4,14 @@
 import {
   type AcceleratorDemand,
   type Constraint,
+  coreHourMicro,
+  type DataDemand,
+  type DataPart,
+  deviceHourMicro,
   type GroupDemand,
   type JobDemand,
-  type PriceRow,
   type Prices,
+  taskCount,
   wholeDevice,
 } from '@muster/model';
 import type { ClassDevice, NodeClass } from './classes.ts';
@@ -21,6 +25,10 @@ export interface ClassCost {
   readonly preference: number;
   /** What its nodes are expected to lose, because they are not fully trusted. */
   readonly trust: number;
+  /** What bringing the job's data there costs, once: the task's part of the money, and its own hours until it has come. */
+  readonly transfer: number;
+  /** The same, spread over the hours of its work. */
+  readonly transferHour: number;
 }
 
 /** Above every sensible price, and small enough that sums over a gang stay exact. */
@@ -38,11 +46,14 @@ export function classCost(
 ): ClassCost {
   let rate = 0n;
   if (accelerator) {
-    const dearest = devices.reduce((most, device) => Math.max(most, deviceHourMicro(prices, cls, device)), 0);
+    const dearest = devices.reduce(
+      (most, device) => Math.max(most, deviceHourMicro(prices, cls.labels, device)),
+      0,
+    );
     rate += (BigInt(dearest) * BigInt(accelerator.milli)) / 1000n;
   }
   if (!accelerator || group.cpuMilli !== null)
-    rate += (BigInt(coreHourMicro(prices, cls)) * BigInt(cpuMilli)) / 1000n;
+    rate += (BigInt(coreHourMicro(prices, cls.labels)) * BigInt(cpuMilli)) / 1000n;
   const work = capped((rate * 1000n) / BigInt(accelerator?.speedMilli ?? 1000));
   const price = capped(rate);
   const points = demand.preferences.reduce((sum, rule) => sum + (unmet(rule) ? rule.weight : 0), 0);
@@ -51,6 +62,7 @@ export function classCost(
     speed: work - price,
     preference: capped(BigInt(points) * BigInt(prices.preferenceMicro)),
     trust: Math.floor((work * (wholeDevice - cls.trustMilli)) / wholeDevice),
+    ...(demand.data ? transferCost(demand, demand.data, cls, prices, rate) : noTransfer),
   };
 }
 
@@ -58,26 +70,38 @@ function capped(amount: bigint): number {
   return amount > BigInt(costMax) ? costMax : Number(amount);
 }
 
-/** An hour of one device of a class. */
-export function deviceHourMicro(prices: Prices, cls: NodeClass, device: ClassDevice): number {
-  const row = prices.rows.find((each) => each.deviceHourMicro !== null && matches(each, cls, device));
-  return row?.deviceHourMicro ?? prices.deviceHourMicro;
+const hourMs = 3_600_000n;
+const noTransfer = { transfer: 0, transferHour: 0 } as const;
+
+/** `rate`: what an hour of the task costs there, which it waits for its data as it would work. */
+function transferCost(
+  demand: JobDemand,
+  { parts, overMs }: DataDemand,
+  { labels }: NodeClass,
+  { transfers }: Prices,
+  rate: bigint,
+): Pick<ClassCost, 'transfer' | 'transferHour'> {
+  let [money, waitMs] = [0n, 0n];
+  for (const part of parts) {
+    if (isThere(part, labels)) continue;
+    const row = transfers.find(
+      ({ from, to }) =>
+        (from === undefined || from === part.region || from === part.cluster) &&
+        (to === undefined || to === labels.region || to === labels.cluster),
+    );
+    if (!row) continue;
+    const mib = BigInt(part.sizeMib);
+    money += (mib * BigInt(row.gibMicro)) / 1024n;
+    if (row.gibPerHour !== null) waitMs += (mib * hourMs) / (1024n * BigInt(row.gibPerHour));
+  }
+  const once = money / BigInt(taskCount(demand)) + (rate * waitMs) / hourMs;
+  const spread = capped((once * hourMs) / BigInt(overMs));
+  return { transfer: Math.min(Number(once), onceMax), transferHour: spread };
 }
 
-/** An hour of one core of a class; rows about devices do not count. */
-export function coreHourMicro(prices: Prices, cls: NodeClass): number {
-  const row = prices.rows.find((each) => each.coreHourMicro !== null && matches(each, cls, null));
-  return row?.coreHourMicro ?? prices.coreHourMicro;
-}
+/** For showing it: a sum of a few of these is still exact. */
+const onceMax = 2 ** 50;
 
-function matches({ match }: PriceRow, cls: NodeClass, device: ClassDevice | null): boolean {
-  const is = (wanted: string | undefined, value: string | undefined): boolean =>
-    wanted === undefined || wanted === value;
-  return (
-    is(match.cluster, cls.labels.cluster) &&
-    is(match.pool, cls.labels.pool) &&
-    is(match.capacity, cls.labels.capacity) &&
-    is(match.kind, device?.kind) &&
-    is(match.model, device?.model)
-  );
+function isThere({ region, cluster }: DataPart, labels: NodeClass['labels']): boolean {
+  return region === undefined ? cluster === labels.cluster : region === labels.region;
 }

@@ -51,6 +51,78 @@ describe('prices', () => {
     expect(nodesOf(worldOf([dear, spot], { rows }), oneTask(1))).toEqual(['s']);
   });
 
+  test('of regions and instance types decide too, also where the region is a level of the topology', () => {
+    const east = node('e', { labels: { region: 'east', 'instance-type': 'p5' } });
+    const west = node('w', { labels: { region: 'west', 'instance-type': 'p5' } });
+    const old = node('o', { labels: { region: 'east', 'instance-type': 'p4' } });
+    const nodes = [east, west, old];
+    const row = (match: object, price: number) => ({ match, deviceHourMicro: price, coreHourMicro: null });
+    const oneOf = (...rows: Prices['rows']) => nodesOf(worldOf(nodes, { rows }), oneTask(8));
+    expect(oneOf(row({ region: 'west' }, money / 2))).toEqual(['w']);
+    expect(oneOf(row({ instanceType: 'p4' }, money / 5), row({ region: 'west' }, money / 2))).toEqual(['o']);
+    expect(oneOf(row({ region: 'east', instanceType: 'p5' }, money / 4))).toEqual(['e']);
+    const world = worldOf(nodes, { rows: [row({ region: 'west', instanceType: 'p5' }, money / 2)] });
+    expect(
+      tableOf(world, oneTask(8)).rows.map(({ region, instanceType, price }) => [
+        region,
+        instanceType,
+        price / money,
+      ]),
+    ).toEqual([
+      ['west', 'p5', 4],
+      ['east', 'p4', 8],
+      ['east', 'p5', 8],
+    ]);
+  });
+
+  test('of bringing data count once, spread over the work, and not where the data is', () => {
+    const nodes = [
+      node('e', { labels: { region: 'east' } }),
+      node('w', { labels: { region: 'west' }, pool: 'cheap' }),
+    ];
+    const rows = [{ match: { pool: 'cheap' }, deviceHourMicro: 0.75 * money, coreHourMicro: null }];
+    const transfers = [{ from: 'east', to: 'west', gibMicro: 0.02 * money, gibPerHour: null }];
+    // Eight devices are 2 an hour cheaper in the west; 100 GiB cost 2 to bring there.
+    const asked = (gib: number, hours: number): JobDemand => ({
+      ...oneTask(8),
+      data: { parts: [{ region: 'east', sizeMib: gib * 1024 }], overMs: hours * hour },
+    });
+    const where = (one: JobDemand, more: Partial<Prices> = {}) =>
+      nodesOf(worldOf(nodes, { rows, transfers, ...more }), one)[0];
+    expect(where(oneTask(8))).toBe('w');
+    expect(where(asked(99, 1))).toBe('w');
+    expect(where(asked(101, 1))).toBe('e');
+    // Twice the work saves twice as much.
+    expect(where(asked(199, 2))).toBe('w');
+    // Nobody said what it costs.
+    expect(where(asked(1000, 1), { transfers: [] })).toBe('w');
+    // Time costs too: what the devices cost while they wait for the data.
+    const slow = [{ gibMicro: 0, gibPerHour: 100 }];
+    expect(where(asked(33, 1), { transfers: slow })).toBe('w');
+    expect(where(asked(34, 1), { transfers: slow })).toBe('e');
+    const { workMs, rows: table } = tableOf(worldOf(nodes, { rows, transfers }), asked(150, 2));
+    expect(workMs).toBe(2 * hour);
+    expect(table).toMatchObject([
+      { region: 'west', price: 6 * money, preference: 0, transfer: 3 * money, total: 15 * money, chosen: 1 },
+      { region: 'east', price: 8 * money, preference: 0, transfer: 0, total: 16 * money, chosen: 0 },
+    ]);
+  });
+
+  test('of bringing data are shared by the tasks of a gang, and known by the cluster of the data as well', () => {
+    const [here, there] = [node('h', { pool: 'dear' }), { ...node('t'), cluster: 'there' }];
+    const rows = [{ match: { pool: 'dear' }, deviceHourMicro: 2 * money, coreHourMicro: null }];
+    const transfers = [{ to: 'there', gibMicro: money, gibPerHour: null }];
+    const asked = (tasks: number): JobDemand => ({
+      ...demand(group([gpus(1)], { tasks })),
+      data: { parts: [{ cluster: 'main', sizeMib: 4 * 1024 }], overMs: hour },
+    });
+    const where = (tasks: number) => nodesOf(worldOf([here, there], { rows, transfers }), asked(tasks))[0];
+    expect(here.cluster).toBe('main');
+    // A device is 1 dearer where the data is; bringing it costs 4, for all tasks together.
+    expect(where(3)).toBe('h');
+    expect(where(5)).toBe('t');
+  });
+
   test('give a gang the cheap nodes first, and rank 0 a node with a port', () => {
     const ports = { first: 1, count: 0 };
     const nodes = [node('x', { pool: 'cheap', ports }), node('y', { pool: 'cheap', ports }), node('z')];
@@ -239,6 +311,13 @@ test('the first row that starts now is where a single task is put, whatever it c
     devices: fc.constantFrom(1, 2, 4),
     model: fc.constantFrom('H100', 'A100'),
     trustMilli: fc.constantFrom(1000, 900, 500),
+    region: fc.constantFrom('u', 'v'),
+  });
+  const data = fc.record({ region: fc.constantFrom('u', 'v'), sizeMib: fc.constantFrom(1, 1000, 5 * 1024) });
+  const transfer = fc.record({
+    from: fc.constantFrom('u', 'v'),
+    gibMicro: fc.nat(money),
+    gibPerHour: fc.constantFrom(null, 1, 7),
   });
   const price = fc.record({ pool: fc.constantFrom('x', 'y', 'z'), micro: fc.nat(3 * money) });
   const alternative = fc.record({
@@ -251,9 +330,11 @@ test('the first row that starts now is where a single task is put, whatever it c
       fc.array(place, { minLength: 1, maxLength: 5 }),
       fc.array(price, { maxLength: 3 }),
       fc.array(alternative, { minLength: 1, maxLength: 2 }),
-      (places, prices, alternatives) => {
-        const nodes = places.map(({ pool, capacity, devices: n, model, trustMilli }, i) => ({
-          ...node(`n${i}`, { pool, labels: { capacity }, devices: devices(n, model) }),
+      fc.array(data, { maxLength: 2 }),
+      fc.array(transfer, { maxLength: 2 }),
+      (places, prices, alternatives, parts, transfers) => {
+        const nodes = places.map(({ pool, capacity, region, devices: n, model, trustMilli }, i) => ({
+          ...node(`n${i}`, { pool, labels: { capacity, region }, devices: devices(n, model) }),
           trustMilli,
         }));
         const rows = prices.map(({ pool, micro }) => ({
@@ -261,15 +342,18 @@ test('the first row that starts now is where a single task is put, whatever it c
           deviceHourMicro: micro,
           coreHourMicro: null,
         }));
-        const world = worldOf(nodes, { rows });
-        const asked = demand(
-          group(
-            alternatives.map(({ model, count, speedMilli }) => ({
-              ...gpus(count, model ?? undefined),
-              speedMilli,
-            })),
+        const world = worldOf(nodes, { rows, transfers });
+        const asked: JobDemand = {
+          ...demand(
+            group(
+              alternatives.map(({ model, count, speedMilli }) => ({
+                ...gpus(count, model ?? undefined),
+                speedMilli,
+              })),
+            ),
           ),
-        );
+          ...(parts.length > 0 && { data: { parts, overMs: hour } }),
+        };
         const [best] = tableOf(world, asked).rows;
         world.submit(job(1, asked));
         const [unit] = starts(world.cycle());
@@ -277,6 +361,7 @@ test('the first row that starts now is where a single task is put, whatever it c
         if (!unit) return;
         const found = nodes.find(({ node: id }) => id === unit.tasks[0]!.node)!;
         expect(best).toMatchObject({ pool: found.pool, trustMilli: found.trustMilli, chosen: 1 });
+        if (transfers.length > 0) expect(best?.region).toBe(found.inventory.labels.region);
       },
     ),
   );

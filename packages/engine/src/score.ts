@@ -4,6 +4,7 @@
 import {
   type GroupDemand,
   type JobDemand,
+  pricedLabels,
   type Score,
   type ScoreHow,
   type ScoreRow,
@@ -42,7 +43,11 @@ export function scoreOf(state: State, request: JobRequest, known: boolean, nowMs
   bringUp(state, nowMs);
   const { queue, policy, clockMs } = state;
   const { moved } = queue.mix;
-  const workMs = request.durationMs ?? tierNamed(policy, request.tier)?.durationMs ?? 3_600_000;
+  const workMs =
+    request.demand.data?.overMs ??
+    request.durationMs ??
+    tierNamed(policy, request.tier)?.durationMs ??
+    3_600_000;
   const facts = factsOf(request);
   const { demand } = request;
   const kinds = supposed(state, facts, demand, (job) => {
@@ -82,12 +87,16 @@ function kindsOf(fleet: Fleet, shape: Shape): Kind[] {
           (_, i) => fit.count > 0 && (fit.mask === null || (fit.mask[i >>> 5]! & (1 << (i & 31))) !== 0),
         );
         const { cluster = '', pool = '', capacity = null } = cls.labels;
+        const priced = (label: string): string | null =>
+          fleet.classes.priced.has(label) ? (cls.labels[label] ?? null) : null;
         const where = {
           group: group.name,
           alternative,
           cluster,
           pool,
           capacity,
+          region: priced(pricedLabels.region),
+          instanceType: priced(pricedLabels.instanceType),
           models: [...new Set(such.map(({ model }) => model))].sort(compareText),
           trustMilli: cls.trustMilli,
         };
@@ -122,14 +131,12 @@ function namesOf({ facts }: Fleet, slots: ReadonlySet<number>): string[] {
   return [...slots].map((slot) => facts[slot]!.name);
 }
 
-/** Nothing says yet where the data of a job is. */
 const untried = {
   how: 'unknown' as ScoreHow,
   waitMs: 0,
   victims: 0,
   waiting: 0,
   preemption: 0,
-  transfer: 0,
   chosen: 0,
 };
 
@@ -138,10 +145,11 @@ function termsOn(fleet: Fleet, shape: Shape, group: GroupDemand, slot: number, f
   const amounts = isClosed(fleet, shape, slot, false) ? 0 : amountRoom(fleet, slot, fit);
   const tasksFit = fleet.resources.roomAt(slot, fit.needs, amounts);
   const asked = scoreOn(fleet, shape, slot, fit);
-  const { price, speed, trust } = fit.cost;
+  const { price, speed, trust, transfer, transferHour } = fit.cost;
   const fragmentation = group.tasks === 1 && tasksFit > 0 ? fragmentationOn(fleet, slot, fit) : 0;
-  const preference = asked - price - speed - trust;
-  return { price, speed, trust, preference, fragmentation, total: asked + fragmentation, nodes: 1, tasksFit };
+  const preference = asked - price - speed - trust - transferHour;
+  const terms = { price, speed, trust, preference, fragmentation, transfer };
+  return { ...terms, total: asked + fragmentation, nodes: 1, tasksFit };
 }
 
 function fragmentationOn(fleet: Fleet, slot: number, fit: ClassFit): number {
@@ -176,8 +184,10 @@ function choose(fleet: Fleet, shape: Shape, kinds: readonly Kind[]): void {
 
 /** Apart by trust alone, which no constraint can name. */
 function samePlace(a: ScoreRow, b: ScoreRow): boolean {
-  const place = ({ group, alternative, cluster, pool, capacity, models }: ScoreRow): string =>
-    JSON.stringify([group, alternative, cluster, pool, capacity, models]);
+  const place = (row: ScoreRow): string => {
+    const { group, alternative, cluster, pool, capacity, region, instanceType, models } = row;
+    return JSON.stringify([group, alternative, cluster, pool, capacity, region, instanceType, models]);
+  };
   return place(a) === place(b);
 }
 
@@ -197,6 +207,8 @@ function onlyThere(demand: JobDemand, row: ScoreRow, nodes: readonly string[] | 
       row.capacity === null
         ? { label: 'capacity', op: 'absent', values: [] }
         : is('capacity', [row.capacity]),
+      ...(row.region === null ? [] : [is(pricedLabels.region, [row.region])]),
+      ...(row.instanceType === null ? [] : [is(pricedLabels.instanceType, [row.instanceType])]),
       ...(nodes ? [is('node', nodes)] : []),
     ],
   };
@@ -250,6 +262,8 @@ function compareRows({ groups }: JobDemand): (a: ScoreRow, b: ScoreRow) => numbe
     compareText(a.cluster, b.cluster) ||
     compareText(a.pool, b.pool) ||
     compareText(a.capacity ?? '', b.capacity ?? '') ||
+    compareText(a.region ?? '', b.region ?? '') ||
+    compareText(a.instanceType ?? '', b.instanceType ?? '') ||
     compareText(a.models.join(), b.models.join()) ||
     b.trustMilli - a.trustMilli;
 }

@@ -44,3 +44,20 @@ export interface ClusterTestView {
   /** What jobs may ask for that it cannot do, a sentence each. */
   readonly lacks: readonly string[];
 }
+
+/** What an hour costs in a cluster, by the policy's table: a row for nodes that cost the same and are alike in what prices go by. */
+export interface ClusterPricesView {
+  readonly items: readonly {
+    readonly pool: string;
+    readonly capacity: string | null;
+    readonly region: string | null;
+    readonly instanceType: string | null;
+    /** Null for nodes without devices. */
+    readonly device: { readonly kind: string; readonly model: string } | null;
+    readonly nodes: number;
+    readonly devices: number;
+    /** In money; null for nodes without devices. */
+    readonly deviceHour: number | null;
+    readonly coreHour: number;
+  }[];
+}

@@ -91,6 +91,22 @@ export interface JobDemand {
   readonly topology: TopologyDemand | null;
   readonly capabilities: readonly Capability[];
   readonly exclusive: boolean;
+  /** What it reads, and where that is; left out where nobody said. */
+  readonly data?: DataDemand | undefined;
+}
+
+/** Brought to where the job runs, once for all of its tasks. */
+export interface DataDemand {
+  readonly parts: readonly DataPart[];
+  /** How long the job works with it: what it costs to bring is spread over that, to be compared with what an hour costs. */
+  readonly overMs: number;
+}
+
+export interface DataPart {
+  /** Where it is, by one of the two. */
+  readonly region?: string | undefined;
+  readonly cluster?: string | undefined;
+  readonly sizeMib: number;
 }
 
 export const defaultCpuMilli = 1000;

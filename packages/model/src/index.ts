@@ -29,6 +29,7 @@ export * from './placing-policy.ts';
 export * from './plan.ts';
 export * from './policy.ts';
 export * from './policy-schema.ts';
+export * from './prices.ts';
 export * from './problem.ts';
 export * from './quota.ts';
 export * from './replay.ts';

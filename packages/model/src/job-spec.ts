@@ -5,6 +5,7 @@ import { contradiction } from './contradiction.ts';
 import type {
   AcceleratorDemand,
   Constraint,
+  DataPart,
   EntryFacts,
   GroupDemand,
   JobDemand,
@@ -41,6 +42,8 @@ export interface JobSpec {
   readonly restoreMs?: number | undefined;
   /** All that it writes goes to a store that refuses older attempts; left out where nobody said. */
   readonly fenced?: true | undefined;
+  /** What it reads, and where that is; left out where nobody said. */
+  readonly data?: readonly DataPart[] | undefined;
   /** Null: never stopped for lack of renewal. */
   readonly stopAfterMs: number | null;
   readonly outputLimitMib: number;
@@ -136,6 +139,7 @@ export function completeSpec(raw: RawJobSpec, defaults: SpecDefaults): Completed
           ? null
           : { signal: raw.checkpoint.signal, waitMs: raw.checkpoint.wait },
       ...(raw.checkpoint?.restore !== undefined && { restoreMs: raw.checkpoint.restore }),
+      ...(raw.data && { data: raw.data.map(({ size, ...where }) => ({ ...where, sizeMib: size })) }),
       ...(raw.checkpoint?.fenced && { fenced: true as const }),
       stopAfterMs:
         raw.stopAfter === undefined
@@ -226,8 +230,12 @@ export function jobDemand(spec: JobSpec): JobDemand {
     topology: spec.topology,
     capabilities: spec.image?.use === 'required' ? ['containers'] : [],
     exclusive: spec.exclusive,
+    ...(spec.data && { data: { parts: spec.data, overMs: spec.timeLimitMs ?? workWithoutLimitMs } }),
   };
 }
+
+/** What bringing data costs is spread over this where a job has no time limit. */
+const workWithoutLimitMs = 3_600_000;
 
 /** What the queue entry of a spec has in common beside the demand; `user` submits it. */
 export function entryFacts(spec: JobSpec, user: string, estimate?: RunEstimate): EntryFacts {

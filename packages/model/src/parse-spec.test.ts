@@ -258,6 +258,21 @@ describe('every field', () => {
       is: 'spread',
     },
     '/exclusive': { give: { exclusive: true }, effect: (s) => jobDemand(s).exclusive, is: true },
+    '/data/*/region': {
+      give: { data: [{ region: 'east', size: '2GiB' }], timeLimit: '2h' },
+      effect: (s) => jobDemand(s).data,
+      is: { parts: [{ region: 'east', sizeMib: 2048 }], overMs: 7_200_000 },
+    },
+    '/data/*/cluster': {
+      give: { data: [{ cluster: 'west', size: '1GiB' }] },
+      effect: (s) => jobDemand(s).data,
+      is: { parts: [{ cluster: 'west', sizeMib: 1024 }], overMs: 3_600_000 },
+    },
+    '/data/*/size': {
+      give: { data: [{ region: 'east', size: '3GiB' }] },
+      effect: (s) => jobDemand(s).data?.parts[0]?.sizeMib,
+      is: 3072,
+    },
     '/retry/user': {
       give: { retry: { user: 3 } },
       effect: (s) => s.retry,

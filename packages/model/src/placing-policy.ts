@@ -1,8 +1,9 @@
 // The parts of the policy that say where tasks go: what hardware is, how places nest, what they can give besides cores and
-// devices, and what everything costs. Types, defaults and the document people write.
+// devices, and what everything costs (prices.ts). Types, defaults and the document people write.
 import * as z from 'zod';
 import { defaultHardware, type Hardware } from './hardware.ts';
 import { isLabelKey, isName, namePatterns, nameRule } from './names.ts';
+import { completePrices, defaultPrices, type Prices, pricesDocument, pricesField } from './prices.ts';
 
 /**
  * Places nest by labels of nodes, from wide to narrow. `cluster` and `pool` are the node's own; every other level is a label.
@@ -26,31 +27,6 @@ export interface DomainResource {
   readonly perTask: number;
 }
 
-/** Money is in millionths of whatever unit the site counts in; the defaults count in hours of one device. */
-export interface Prices {
-  readonly deviceHourMicro: number;
-  readonly coreHourMicro: number;
-  /** What one point of an unmet preference costs an hour of one task. */
-  readonly preferenceMicro: number;
-  /** The first row that matches and says an amount counts. */
-  readonly rows: readonly PriceRow[];
-}
-
-export interface PriceRow {
-  readonly match: PriceMatch;
-  readonly deviceHourMicro: number | null;
-  readonly coreHourMicro: number | null;
-}
-
-/** What is left out matches anything; `capacity` is the label of that name (on-demand, spot, reserved). */
-export interface PriceMatch {
-  readonly cluster?: string | undefined;
-  readonly pool?: string | undefined;
-  readonly capacity?: string | undefined;
-  readonly kind?: string | undefined;
-  readonly model?: string | undefined;
-}
-
 export interface PlacingPolicy {
   /** What is known of accelerator models; the first row of a kind and model counts. */
   readonly hardware: readonly Hardware[];
@@ -61,18 +37,12 @@ export interface PlacingPolicy {
 export const defaultPlacing: PlacingPolicy = {
   hardware: defaultHardware,
   topology: { levels: ['region', 'zone', 'cluster', 'block', 'rack', 'nvlink-domain'], resources: [] },
-  prices: { deviceHourMicro: 1_000_000, coreHourMicro: 10_000, preferenceMicro: 10_000, rows: [] },
+  prices: defaultPrices,
 };
 
 const name = z.string().refine(isName, `must be ${nameRule}`).meta({ pattern: namePatterns.name });
 const label = z.string().refine(isLabelKey, 'must be a label name').meta({ pattern: namePatterns.labelKey });
 const amount = z.int().min(0).max(1_000_000_000_000);
-const micro = (n: number): number => Math.round(n * 1_000_000);
-const money = z
-  .number()
-  .min(0)
-  .max(1_000_000)
-  .refine((n) => micro(n) / 1_000_000 === n, { message: 'must be in millionths' });
 
 const hardwareRow = z.strictObject({
   kind: name.default('gpu'),
@@ -92,16 +62,6 @@ const resource = z.strictObject({
   perTask: amount.default(0),
 });
 
-const priceRow = z.strictObject({
-  cluster: z.string().max(63).optional(),
-  pool: z.string().max(63).optional(),
-  capacity: z.string().max(63).optional().meta({ description: 'the label capacity of the node' }),
-  kind: name.optional(),
-  model: z.string().max(63).optional(),
-  device: money.optional().meta({ description: 'an hour of one device' }),
-  core: money.optional().meta({ description: 'an hour of one core' }),
-});
-
 /** Fields of the policy's document. */
 export const placingFields = {
   hardware: z
@@ -119,14 +79,7 @@ export const placingFields = {
       resources: z.array(resource).max(32).default([]),
     })
     .prefault({}),
-  prices: z
-    .strictObject({
-      device: money.default(1).meta({ description: 'an hour of one device' }),
-      core: money.default(0.01).meta({ description: 'an hour of one core' }),
-      preference: money.default(0.01).meta({ description: 'an hour of one task, for each point unmet' }),
-      rows: z.array(priceRow).max(1000).default([]),
-    })
-    .prefault({}),
+  prices: pricesField,
 };
 
 const placing = z.strictObject(placingFields);
@@ -134,20 +87,10 @@ type RawPlacing = z.output<typeof placing>;
 export type PlacingInput = z.input<typeof placing>;
 
 export function completePlacing(raw: RawPlacing): PlacingPolicy {
-  const { device, core, preference, rows } = raw.prices;
   return {
     hardware: [...raw.hardware, ...defaultHardware],
     topology: raw.topology,
-    prices: {
-      deviceHourMicro: micro(device),
-      coreHourMicro: micro(core),
-      preferenceMicro: micro(preference),
-      rows: rows.map(({ device: each, core: ofCore, ...match }) => ({
-        match,
-        deviceHourMicro: each === undefined ? null : micro(each),
-        coreHourMicro: ofCore === undefined ? null : micro(ofCore),
-      })),
-    },
+    prices: completePrices(raw.prices),
   };
 }
 
@@ -182,15 +125,6 @@ export function placingDocument({ hardware, topology, prices }: PlacingPolicy): 
         perDevice: { ...each.perDevice },
       })),
     },
-    prices: {
-      device: prices.deviceHourMicro / 1_000_000,
-      core: prices.coreHourMicro / 1_000_000,
-      preference: prices.preferenceMicro / 1_000_000,
-      rows: prices.rows.map(({ match, deviceHourMicro, coreHourMicro }) => ({
-        ...match,
-        ...(deviceHourMicro === null ? {} : { device: deviceHourMicro / 1_000_000 }),
-        ...(coreHourMicro === null ? {} : { core: coreHourMicro / 1_000_000 }),
-      })),
-    },
+    prices: pricesDocument(prices),
   };
 }

@@ -22,7 +22,7 @@ export interface OnceTerms {
   readonly waiting: number;
   /** Lost work of the runs that would be stopped for it. */
   readonly preemption: number;
-  /** Bringing its data there; nothing yet, because jobs do not say where their data is. */
+  /** Bringing its data there: its part of the money, and its own hours until the data has come. */
   readonly transfer: number;
 }
 
@@ -40,6 +40,9 @@ export interface ScoreRow extends HourlyTerms, OnceTerms {
   readonly pool: string;
   /** The label `capacity` of its nodes. */
   readonly capacity: string | null;
+  /** Its labels `region` and `instance-type`, where a price depends on them. */
+  readonly region: string | null;
+  readonly instanceType: string | null;
   /** Models of the devices a task would get there. */
   readonly models: readonly string[];
   readonly trustMilli: number;

@@ -269,6 +269,21 @@ const preference = z.strictObject({
   weight: z.int().min(1).max(1000).meta({ description: 'against the other preferences' }),
 });
 
+const dataPart = z
+  .strictObject({
+    region: labelValue
+      .optional()
+      .meta({ pattern: namePatterns.labelValue, description: 'the region where it is' }),
+    cluster: name.optional().meta({ pattern: namePatterns.name, description: 'the cluster where it is' }),
+    size: size('how much of it the job reads'),
+  })
+  .superRefine((part, context) => {
+    const given = (['region', 'cluster'] as const).filter((where) => part[where] !== undefined);
+    if (given.length === 1) return;
+    for (const path of given.length === 0 ? [[]] : given.map((where) => [where]))
+      context.addIssue({ code: 'custom', path, message: 'must have exactly one of region, cluster' });
+  });
+
 /** Shared with the other documents people write. */
 export { duration as durationField, grammar as grammarField };
 
@@ -387,6 +402,10 @@ export const jobSpecSchema = z.strictObject({
       }),
     })
     .optional(),
+  data: z.array(dataPart).min(1).max(32).optional().meta({
+    description:
+      'what it reads and where that is; bringing it elsewhere costs what the policy says, and counts in the choice of a place',
+  }),
   dependencies: z
     .array(
       z.strictObject({

@@ -10,7 +10,8 @@ import { type ConfigFlags, configOf, givenFlags, withConfig } from '../spec/clus
 import { clean } from '../text/clean.ts';
 import { paintState } from '../text/style.ts';
 import type { Column } from '../text/table.ts';
-import { ago, elapsed } from '../text/time.ts';
+import { ago } from '../text/time.ts';
+import { reasonOf, showCommand, stateOf } from './cluster-show.ts';
 import { movedCode, tellMoved } from './move.ts';
 import { sizeText } from './show.ts';
 
@@ -45,14 +46,6 @@ function listCommand(cli: Cli): Command {
   return new Command('list').description('List the clusters.').action(cli.act(() => list(cli)));
 }
 
-function stateOf({ state, drain }: ClusterView): string {
-  return state === 'connected' && drain !== null ? 'draining' : state;
-}
-
-function reasonOf({ reason, drain }: ClusterView): string {
-  return reason ?? (drain ? `drained by ${drain.by}: ${drain.reason}` : '');
-}
-
 function columns(cli: Cli): Column<ClusterView>[] {
   return [
     { title: 'CLUSTER', cell: ({ name }) => name, importance: 100, least: 12, fixed: true },
@@ -81,62 +74,6 @@ function columns(cli: Cli): Column<ClusterView>[] {
     },
     { title: 'REASON', cell: reasonOf, importance: 65, least: 28 },
   ];
-}
-
-function showCommand(cli: Cli): Command {
-  return new Command('show')
-    .description('One cluster: how it is reached, whether it answers, and what it has.')
-    .argument('<cluster>', 'its name')
-    .action(
-      cli.act(async (name: string) => {
-        const cluster = await cli.client().clusters.get(name);
-        cli.show(cluster, () => {
-          for (const line of lines(cli, cluster)) cli.line(line);
-        });
-      }),
-    );
-}
-
-function lines(cli: Cli, cluster: ClusterView): string[] {
-  const { nodes, devices, runs, unproven, stateSince } = cluster;
-  const field = (title: string, value: string): string =>
-    `${cli.paint('dim', title.padEnd(11))} ${clean(value)}`;
-  const since = stateSince === null ? '' : ` for ${elapsed(stateSince, null, cli.nowMs)}`;
-  return [
-    `${cli.paint('dim', 'Cluster'.padEnd(11))} ${cli.paint('bold', clean(cluster.name))}  ${cluster.kind}`,
-    `${cli.paint('dim', 'State'.padEnd(11))} ${paintState(cli.paint, stateOf(cluster))}${since}`,
-    ...(reasonOf(cluster) === '' ? [] : [field('Reason', reasonOf(cluster))]),
-    ...(cluster.kind === 'agent' ? [] : [field('Heard', ago(cluster.answeredAt, cli.nowMs))]),
-    field('Nodes', `${nodes.open} of ${nodes.total} take work`),
-    field('Devices', `${devices.used} of ${devices.total} used`),
-    field('Runs', String(runs)),
-    ...(unproven === 0 ? [] : [field('Unproven', unprovenText(cluster))]),
-    ...configLines(cluster).map(([title, value]) => field(title, value)),
-  ];
-}
-
-/** What is missing, and what would bring it. */
-function unprovenText({ kind, unproven }: ClusterView): string {
-  const what = unproven === 1 ? '1 run may still run there' : `${unproven} runs may still run there`;
-  const proof =
-    kind === 'agent'
-      ? 'their leases end by themselves'
-      : 'the cluster must answer, or you say that it is gone: muster clusters lost NAME, or of one node: muster nodes lost NODE';
-  return `${what}, and starts nowhere else until its end is proven: ${proof}`;
-}
-
-function configLines({ config }: ClusterView): [string, string][] {
-  if (!config) return [];
-  return Object.entries(config)
-    .filter(([key, value]) => key !== 'kind' && !isEmptyRecord(value))
-    .map(([key, value]) => [
-      `${key[0]?.toUpperCase()}${key.slice(1)}`,
-      typeof value === 'string' ? value : JSON.stringify(value),
-    ]);
-}
-
-function isEmptyRecord(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
 function addCommand(cli: Cli): Command {

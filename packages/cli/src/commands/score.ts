@@ -89,6 +89,12 @@ function columns(rows: readonly ScoreRow[]): Column<ScoreRow>[] {
     align: 'right',
     importance,
   });
+  const wherePriced = (
+    title: string,
+    cell: (row: ScoreRow) => string | null,
+    importance: number,
+  ): Column<ScoreRow>[] =>
+    rows.some((row) => cell(row) !== null) ? [{ title, cell: (row) => cell(row) ?? '', importance }] : [];
   return [
     { title: '', cell: ({ chosen }) => (chosen > 0 ? '*' : ' '), importance: 100, fixed: true },
     ...(groups.size > 1
@@ -97,6 +103,8 @@ function columns(rows: readonly ScoreRow[]): Column<ScoreRow>[] {
     { title: 'CLUSTER', cell: ({ cluster }) => cluster, importance: 90, least: 7 },
     { title: 'POOL', cell: ({ pool }) => pool, importance: 95, least: 6 },
     { title: 'CAPACITY', cell: ({ capacity }) => capacity ?? '', importance: 60 },
+    ...wherePriced('REGION', ({ region }) => region, 62),
+    ...wherePriced('INSTANCE', ({ instanceType }) => instanceType, 61),
     { title: 'DEVICES', cell: ({ models }) => models.join(', '), importance: 85, least: 6 },
     { title: 'ALT', cell: ({ alternative }) => String(alternative + 1), align: 'right', importance: 40 },
     { title: 'STARTS', cell: starts, importance: 96, fixed: true },
@@ -107,7 +115,8 @@ function columns(rows: readonly ScoreRow[]): Column<ScoreRow>[] {
     money('FRAGMENT(h)', 'fragmentation', 71),
     money('WAITING', 'waiting', 78),
     money('PREEMPTION', 'preemption', 77),
-    money('TRANSFER', 'transfer', 20),
+    // Nothing to see for jobs that do not say where their data is.
+    money('TRANSFER', 'transfer', rows.some(({ transfer }) => transfer > 0) ? 79 : 20),
     {
       title: 'TOTAL',
       cell: ({ total }) => moneyText(total),

@@ -1,6 +1,7 @@
 // A node of Kubernetes as the engine sees any node. Its labels are kept under their own names, so that a job can ask for them and a
 // policy can name the levels of its topology by them (topology.kubernetes.io/zone). Devices have a model where a label tells it.
 import { type Device, type Inventory, isLabelKey, isLabelValue } from '@muster/model';
+import { cloudLabels } from './cloud-labels.ts';
 import { deviceKinds, type KubeNode, type Taint } from './objects.ts';
 import type { Toleration } from './pod.ts';
 import type { Taken } from './taken.ts';
@@ -33,7 +34,9 @@ export function inventoryOf(node: KubeNode, { ports, taken }: KubeInventorySetti
     memoryMib: resource === 'nvidia.com/gpu' ? memoryMib : 0,
     uuid: `${node.uid}/${index}`,
   }));
-  const labels = Object.entries(node.labels).filter(([key, value]) => isLabelKey(key) && isLabelValue(value));
+  const { capacity: _, ...own } = node.labels;
+  const all = Object.entries({ ...own, ...cloudLabels(node.labels) });
+  const labels = all.filter(([key, value]) => isLabelKey(key) && isLabelValue(value));
   return {
     cpuMilli: Math.max(0, node.cpuMilli - (taken?.cpuMilli ?? 0)),
     memoryMib: Math.max(0, node.memoryMib - (taken?.memoryMib ?? 0)),

@@ -188,6 +188,30 @@ describe('a node', () => {
     ]);
   });
 
+  it.each([
+    [{ 'eks.amazonaws.com/capacityType': 'SPOT' }, { capacity: 'spot' }],
+    [{ 'eks.amazonaws.com/capacityType': 'ON_DEMAND' }, { capacity: 'on-demand' }],
+    [{ 'karpenter.sh/capacity-type': 'reserved' }, { capacity: 'reserved' }],
+    [{ 'cloud.google.com/gke-spot': 'true' }, { capacity: 'spot' }],
+    [{ 'cloud.google.com/gke-preemptible': 'true' }, { capacity: 'spot' }],
+    [{ 'kubernetes.azure.com/scalesetpriority': 'spot' }, { capacity: 'spot' }],
+    [{ 'kubernetes.azure.com/scalesetpriority': 'regular' }, { capacity: 'on-demand' }],
+    [
+      {
+        'node.kubernetes.io/instance-type': 'p5.48xlarge',
+        'topology.kubernetes.io/region': 'us-east-1',
+        'topology.kubernetes.io/zone': 'us-east-1a',
+      },
+      { 'instance-type': 'p5.48xlarge', region: 'us-east-1', zone: 'us-east-1a' },
+    ],
+    // What an operator called so stands, but nobody but the cloud and the configuration says how a node is paid for.
+    [{ region: 'here', 'topology.kubernetes.io/region': 'x', capacity: 'plenty' }, { region: 'here' }],
+  ])('with the labels %j is priced by %j', (labels, priced) => {
+    const told = inventoryOf(node(labels), { ports }).labels;
+    const { capacity: _, ...own } = labels as Record<string, string>;
+    expect(told).toEqual({ ...own, ...priced });
+  });
+
   it('has what others do not hold', () => {
     const other = readOtherPod({
       spec: {

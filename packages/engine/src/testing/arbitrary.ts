@@ -137,6 +137,7 @@ const arbitraryPrices: fc.Arbitrary<Prices> = fc.record({
     ),
     { maxLength: 2 },
   ),
+  transfers: fc.constant([]),
 });
 
 const arbitraryNear: fc.Arbitrary<NearDemand | null> = fc.constantFrom(

@@ -15,6 +15,7 @@ import {
   type NodeFacts,
   type NodeId,
   type Policy,
+  type Prices,
   runId,
   type StartUnit,
   share,
@@ -162,6 +163,8 @@ function scoreOf({ row, choice, policy }: Gang, g: number, { facts }: Box): numb
       cluster: facts.cluster,
       pool: facts.pool,
       capacity: labels.get('capacity'),
+      region: labels.get('region'),
+      instanceType: labels.get('instance-type'),
       kind: device?.kind,
       model: device?.model,
     };
@@ -179,10 +182,35 @@ function scoreOf({ row, choice, policy }: Gang, g: number, { facts }: Box): numb
   const cores =
     wanted && group.cpuMilli === null ? 0 : Math.floor((priceOf('coreHourMicro', null) * cpuMilli) / 1000);
   const price = Math.floor(((devices + cores) * 1000) / (wanted?.speedMilli ?? 1000));
+  const transfer = transferOf(row.demand, labels, prices.transfers, devices + cores);
   const unmet = row.demand.preferences.filter((rule) => !meets(labels.get(rule.label), rule));
   const points = unmet.reduce((sum, { weight }) => sum + weight, 0);
   const trust = Math.floor((price * (1000 - (facts.trustMilli ?? 1000))) / 1000);
-  return price + points * prices.preferenceMicro + trust;
+  return price + points * prices.preferenceMicro + trust + transfer;
+}
+
+/** What bringing the job's data to a node costs one task, for each hour that it works. */
+function transferOf(
+  { data, groups }: JobDemand,
+  labels: ReadonlyMap<string, string>,
+  transfers: Prices['transfers'],
+  hourMicro: number,
+): number {
+  if (!data) return 0;
+  const places = [labels.get('region'), labels.get('cluster')];
+  let [money, hours] = [0, 0];
+  for (const { region, cluster, sizeMib } of data.parts) {
+    if (region !== undefined && region === places[0]) continue;
+    if (cluster !== undefined && cluster === places[1]) continue;
+    const row = transfers.find(
+      ({ from, to }) => [region, cluster, undefined].includes(from) && [...places, undefined].includes(to),
+    );
+    money += row ? (sizeMib / 1024) * row.gibMicro : 0;
+    hours += row && row.gibPerHour !== null ? sizeMib / 1024 / row.gibPerHour : 0;
+  }
+  const tasks = groups.reduce((sum, group) => sum + group.tasks, 0);
+  const once = Math.floor(money / tasks) + Math.floor(hourMicro * hours);
+  return Math.floor((once * 3_600_000) / data.overMs);
 }
 
 /** Every choice of one alternative a group; the last group's moves fastest. */
