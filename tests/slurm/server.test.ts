@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { ClusterTestView, ClusterView } from '@muster/model';
+import type { ClusterTestView, ClusterView, JobId } from '@muster/model';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { expectIdle, provenJob } from '../faults/proof.ts';
 import { onSlurm } from '../harness/on-slurm.ts';
@@ -143,6 +143,63 @@ onSlurm('a server with a Slurm', (slurm) => {
     await eventually('less is there', withinMs, async () => (await has()) === '2 cores, 1 devices');
     await slurm().command('scancel', id);
     await eventually('all is there again', withinMs, async () => (await has()) === '8 cores, 4 devices');
+  });
+
+  /** Jobs of ours that wait in Slurm: they were sold room that is not there. */
+  const waitingInSlurm = async (): Promise<string> =>
+    (await slurm().command('squeue', '--noheader', '--states=PENDING', '--format=%j %r')).trim();
+  const inStates = async (jobs: readonly JobId[]): Promise<string> => {
+    const states = await Promise.all(jobs.map(async (job) => (await system.client.jobs.get(job)).state));
+    return [...Map.groupBy(states, (state) => state)]
+      .map(([state, all]) => `${all.length} ${state}`)
+      .sort()
+      .join();
+  };
+
+  it('sells cores whole: what asks for half a one takes one, and the rest waits here and not in Slurm', async () => {
+    const jobs: JobId[] = [];
+    for (let i = 0; i < 34; i++)
+      jobs.push(
+        await system.submit({ command: ['sleep', '600'], resources: { cpus: 0.5, memory: '16MiB' } }),
+      );
+    await eventually('four nodes of eight cores are full', withinMs, async () => {
+      return (await inStates(jobs)) === '2 queued,32 running';
+    });
+    expect(await waitingInSlurm()).toBe('');
+    for (const job of jobs) await system.client.jobs.cancel(job);
+    for (const job of jobs) await system.ended(job, withinMs);
+  });
+
+  it('sells no device of others, wherever in the list ours hold theirs', async () => {
+    const on = (cpus = 1) => ({
+      command: ['sleep', '600'],
+      resources: { cpus, memory: '16MiB', accelerators: { model: 'H100', count: 1 } },
+      constraints: [{ label: 'node', in: ['alpha-n4'] }],
+    });
+    const ours: JobId[] = [];
+    for (let i = 0; i < 4; i++) ours.push(await system.submit(on()));
+    await eventually('all devices are ours', withinMs, async () => (await inStates(ours)) === '4 running');
+    // Whose place is the last stays.
+    const places = await Promise.all(
+      ours.map(async (job) => (await system.client.jobs.get(job)).runs[0]?.tasks[0]?.devices[0] ?? -1),
+    );
+    const last = ours[places.indexOf(3)]!;
+    for (const job of ours.filter((one) => one !== last)) {
+      await system.client.jobs.cancel(job);
+      await system.ended(job, withinMs);
+    }
+    const wants = ['--nodelist=n4', '--gres=gpu:2', '--mem=10', '--output=/dev/null'];
+    const id = (await slurm().command('sbatch', '--parsable', ...wants, '--wrap', 'sleep 600')).trim();
+    const kinds = async () =>
+      (await system.client.nodes.get('alpha-n4')).devices.map(({ kind }) => kind).join();
+    await eventually('two are others', withinMs, async () => (await kinds()) === 'gpu,taken,taken,gpu');
+    const more = [await system.submit(on()), await system.submit(on())];
+    await eventually('one has room', withinMs, async () => (await inStates(more)) === '1 queued,1 running');
+    expect(await waitingInSlurm()).toBe('');
+    await slurm().command('scancel', id);
+    await eventually('so has the other', withinMs, async () => (await inStates(more)) === '2 running');
+    for (const job of [last, ...more]) await system.client.jobs.cancel(job);
+    for (const job of [last, ...more]) await system.ended(job, withinMs);
   });
 
   it('refuses to be removed while it holds work, and takes its nodes along', async () => {

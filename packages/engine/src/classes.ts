@@ -30,6 +30,8 @@ export interface NodeClass {
   readonly labels: Readonly<Record<string, string>>;
   readonly capabilities: readonly Capability[];
   readonly cpuMilli: number;
+  /** Cores are given in such steps; left out where any part of one is. */
+  readonly cpuStepMilli?: number;
   readonly memoryMib: number;
   /** 1000 for nodes that are fully trusted. */
   readonly trustMilli: number;
@@ -152,6 +154,7 @@ function classParts(facts: NodeFacts, fine: ReadonlySet<string>): Omit<NodeClass
     labels: { ...coarse, cluster, pool },
     capabilities: [...inventory.capabilities].sort(),
     cpuMilli: inventory.cpuMilli,
+    ...(inventory.cpuStepMilli !== undefined && { cpuStepMilli: inventory.cpuStepMilli }),
     memoryMib: inventory.memoryMib,
     trustMilli: facts.trustMilli ?? 1000,
     devices: [...inventory.devices]

@@ -113,6 +113,23 @@ describe('parts of devices', () => {
   });
 });
 
+describe('nodes that give cores whole', () => {
+  const cores = (cpuMilli: number | null, devices = 0, more = {}) =>
+    match(demand(group(devices === 0 ? [] : [gpus(devices)], { cpuMilli })), { cpuStepMilli: 1000, ...more });
+
+  test('give a task as many as hold what it asks for', () => {
+    expect(cores(500)).toMatchObject({ cpuMilli: 1000 });
+    expect(cores(1000)).toMatchObject({ cpuMilli: 1000 });
+    expect(cores(2001)).toMatchObject({ cpuMilli: 3000 });
+    expect(cores(1, 0, { cpuMilli: 500 })).toBe('cpu-total');
+  });
+
+  test("give a task that names only devices whole cores of its devices' part, and one at least", () => {
+    expect(cores(null, 3, { cpuMilli: 10_000 })).toMatchObject({ cpuMilli: 3000 });
+    expect(cores(null, 1, { cpuMilli: 4000 })).toMatchObject({ cpuMilli: 1000 });
+  });
+});
+
 describe('classes', () => {
   test('are shared by equal nodes and gone with the last of them', () => {
     const classes = new ClassTable(defaultPolicy);

@@ -66,7 +66,7 @@ export function matchClass(
     : 0;
   if (accelerator && matching === 0) return 'device-model';
   if (matching < count) return 'device-count';
-  const cpuMilli = group.cpuMilli ?? cpuShare(cls, asked);
+  const cpuMilli = inSteps(cls, group.cpuMilli) ?? cpuShare(cls, asked);
   const memoryMib = group.memoryMib ?? memoryShare(cls, asked, cpuMilli);
   if (cpuMilli > cls.cpuMilli) return 'cpu-total';
   if (memoryMib > cls.memoryMib) return 'memory-total';
@@ -114,8 +114,17 @@ export function tasksIn(amount: number, each: number): number {
   return each === 0 ? tasksOnNodeMax : Math.floor(amount / each);
 }
 
+/** As many steps as hold it: what is given whole is taken whole, or it would be sold twice over. */
+function inSteps({ cpuStepMilli = 1 }: NodeClass, cpuMilli: number | null): number | null {
+  return cpuMilli === null ? null : Math.ceil(cpuMilli / cpuStepMilli) * cpuStepMilli;
+}
+
+/** Whole steps of its devices' part, so that a job which names only devices strands none; one at least. */
 function cpuShare(cls: NodeClass, milli: number): number {
-  return milli === 0 ? defaultCpuMilli : share(cls.cpuMilli, milli, cls.devices.length * wholeDevice);
+  if (milli === 0) return defaultCpuMilli;
+  const part = share(cls.cpuMilli, milli, cls.devices.length * wholeDevice);
+  const { cpuStepMilli } = cls;
+  return cpuStepMilli === undefined ? part : Math.max(1, Math.floor(part / cpuStepMilli)) * cpuStepMilli;
 }
 
 function memoryShare(cls: NodeClass, milli: number, cpuMilli: number): number {

@@ -9,7 +9,8 @@ export type Capability =
   | 'signals'
   | 'unlike-groups'
   | 'uneven-nodes'
-  | 'ask-checkpoint';
+  | 'ask-checkpoint'
+  | 'output-limit';
 
 /** What a cluster without it cannot do for a job. */
 export const capabilityTexts: Readonly<Record<Capability, string>> = {
@@ -19,6 +20,7 @@ export const capabilityTexts: Readonly<Record<Capability, string>> = {
   'unlike-groups': 'it runs no job whose groups differ',
   'uneven-nodes': 'it runs no job with more tasks on one node than on another',
   'ask-checkpoint': 'it cannot ask a program to save its work',
+  'output-limit': 'it keeps as much of the output of a task as it likes, whatever output.limit says',
 };
 
 export interface AcceleratorDemand {

@@ -17,6 +17,8 @@ export interface Device {
 
 export interface Inventory {
   readonly cpuMilli: number;
+  /** Where cores are given in steps, such as whole ones, a task takes as many steps as hold what it asks for. */
+  readonly cpuStepMilli?: number | undefined;
   readonly memoryMib: number;
   readonly devices: readonly Device[];
   readonly labels: Readonly<Record<string, string>>;

@@ -217,6 +217,7 @@ const exit = z.union([
 
 export const inventorySchema = z.strictObject({
   cpuMilli: nat,
+  cpuStepMilli: z.int().min(1).max(1000).optional(),
   memoryMib: nat,
   devices: z
     .array(
@@ -237,7 +238,15 @@ export const inventorySchema = z.strictObject({
     ),
   labels: z.record(text(127), text(63)),
   capabilities: z.array(
-    z.enum(['containers', 'fractions', 'signals', 'unlike-groups', 'uneven-nodes', 'ask-checkpoint']),
+    z.enum([
+      'containers',
+      'fractions',
+      'signals',
+      'unlike-groups',
+      'uneven-nodes',
+      'ask-checkpoint',
+      'output-limit',
+    ]),
   ),
   address: text(255),
   ports: z.strictObject({ first: z.int().min(1).max(65_535), count: z.int().min(0).max(maxNodePorts) }),

@@ -31,7 +31,7 @@ export async function discover(declared: Declared, node: string, find = findNvid
       ...declared.labels,
     },
     // Tasks that share a device take turns on it; nothing keeps one from the other's memory.
-    capabilities: ['fractions', 'signals', 'unlike-groups', 'uneven-nodes'],
+    capabilities: ['fractions', 'signals', 'unlike-groups', 'uneven-nodes', 'output-limit'],
     address: declared.address ?? findAddress(declared.server),
     ports: declared.ports ?? defaultPorts,
   };

@@ -148,7 +148,7 @@ export function createAgentHub(deps: HubDeps): AgentHub {
   }
 
   return {
-    capabilities: { has: ['signals', 'unlike-groups', 'uneven-nodes'], assigns: 'device' },
+    capabilities: { has: ['signals', 'unlike-groups', 'uneven-nodes', 'output-limit'], assigns: 'device' },
     accept,
     // An agent hears one connection at a time: what an older one still carried is never read.
     sessions: () => [...byNode].map(([node, { session }]) => ({ node, session, fenced: true })),

@@ -3,7 +3,7 @@
 import type { Device, Inventory } from '@muster/model';
 import type { SlurmNode } from './listing.ts';
 import type { Taken } from './sight.ts';
-import { deviceGres, slurmCapabilities } from './submission.ts';
+import { slurmCapabilities, typesOf } from './submission.ts';
 
 export interface InventorySettings {
   /** Ports that a plan may give to a rendezvous; Slurm does not manage any. */
@@ -12,27 +12,29 @@ export interface InventorySettings {
   readonly device: (type: string) => { readonly model: string; readonly memoryMib: number };
 }
 
-/**
- * What others hold of the node is not there for us; Slurm chooses which devices are left. Of devices of several types none is left
- * out: a plan names devices by their place in the list, which would mean another type then.
- */
+/** What others hold of the node is not there for us. */
 export function inventoryOf(
   node: SlurmNode,
   switches: ReadonlyMap<number, string>,
   { ports, device }: InventorySettings,
   taken: Taken | null = null,
+  /** Places in the list of devices that count as those of others. */
+  others: ReadonlySet<number> = new Set(),
 ): Inventory {
-  const devices: Device[] = [];
-  const types = deviceGres(node.gres);
-  for (const { name, type, count } of types) {
-    const others = types.length === 1 ? (taken?.devices.get(type) ?? 0) : 0;
-    for (let i = 0; i < count - others; i++) {
-      const index = devices.length;
-      devices.push({ index, kind: name, ...device(type), uuid: `${node.name}/${index}` });
-    }
-  }
+  const types = typesOf(node.gres);
+  // Those at the end are left out; before others they keep the place of those, which are known by it.
+  const count = 1 + types.findLastIndex((_, index) => !others.has(index));
+  const devices: Device[] = types
+    .slice(0, count)
+    .map((type, index) =>
+      others.has(index)
+        ? { index, kind: 'taken', model: 'taken', memoryMib: 0, uuid: `${node.name}/${index}` }
+        : { index, kind: 'gpu', ...device(type), uuid: `${node.name}/${index}` },
+    );
   return {
     cpuMilli: Math.max(0, node.cpus - (taken?.cpus ?? 0)) * 1000,
+    // Slurm gives cores whole.
+    cpuStepMilli: 1000,
     memoryMib: Math.max(0, node.memoryMib - (taken?.memoryMib ?? 0)),
     devices,
     labels: Object.fromEntries([

@@ -5,6 +5,7 @@ import type { Listing, ListingContext, ListingDriver } from '../listing-driver.t
 import { bashOver, slurmCommands } from './commands.ts';
 import { inventoryOf } from './inventory.ts';
 import type { SlurmNode } from './listing.ts';
+import { OthersDevices } from './others-devices.ts';
 import { remoteFiles } from './remote-files.ts';
 import { runDirectories } from './run-directory.ts';
 import { localFiles } from './shared-files.ts';
@@ -23,6 +24,7 @@ export function openSlurm(config: SlurmConfig, { nodeName }: ListingContext): Li
   const over = config.ssh && sshLines(config.ssh);
   const files = over ? remoteFiles(bashOver(over, commandTimeoutMs)) : localFiles;
   const directories = runDirectories(config.directory, files);
+  const others = new OthersDevices();
   let tidyAtMs = 0;
 
   /** A look is what happens often; what goes wrong with the file system it meets by itself. */
@@ -43,23 +45,26 @@ export function openSlurm(config: SlurmConfig, { nodeName }: ListingContext): Li
     ...driver,
     async look() {
       tidyNowAndThen();
-      return listingOf(await driver.look(), config);
+      return listingOf(await driver.look(), config, others);
     },
     close: async () => over?.close(),
   };
 }
 
-export function listingOf(sight: Sight, config: SlurmConfig): Listing {
-  const { nodes, switches, boot, settled, reports, taken } = sight;
+const none: ReadonlySet<number> = new Set();
+
+export function listingOf(sight: Sight, config: SlurmConfig, others = new OthersDevices()): Listing {
+  const { nodes, switches, boot, settled, reports, taken, planned } = sight;
   const settings = { ports: config.ports, device: (type: string) => deviceOf(config, type) };
   return {
     boot,
     settled,
-    nodes: nodes.map((node) => ({
-      name: node.name,
-      inventory: inventoryOf(node, switches.get(node.name) ?? new Map(), settings, taken.get(node.name)),
-      closed: closedOf(node, config),
-    })),
+    nodes: nodes.map((node) => {
+      const held = taken.get(node.name);
+      const theirs = others.of(node, held, planned.get(node.name) ?? none);
+      const inventory = inventoryOf(node, switches.get(node.name) ?? new Map(), settings, held, theirs);
+      return { name: node.name, inventory, closed: closedOf(node, config) };
+    }),
     reports: Map.groupBy(reports, ({ node }) => node),
   };
 }

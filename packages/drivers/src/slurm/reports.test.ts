@@ -37,7 +37,7 @@ function job(id: number, state: JobState, more: Partial<SlurmJob> = {}): SlurmJo
 }
 
 function left(more: Partial<Evidence> = {}): Evidence {
-  const tasks = [{ rank: 0, node: 'n1' }];
+  const tasks = [{ rank: 0, node: 'n1', devices: [] }];
   return { tasks, claim: null, started: new Set(), exits: new Map(), stop: null, again: false, ...more };
 }
 

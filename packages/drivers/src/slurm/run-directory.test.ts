@@ -19,7 +19,7 @@ import { localRunDirectories, type RunDirectories } from './run-directory.ts';
 const run = 'run_000000000000000001_1' as RunId;
 const stop: StopCommand = { run, reason: 'asked', class: 'cancelled', signal: 'INT', graceMs: 1500 };
 const words = new Map([[0, ['', 'A=b\nc', 'echo', '']]]);
-const files = { tasks: [{ rank: 0, node: 'n1' }], steps: '0 n1 1 64M none\n', words };
+const files = { tasks: [{ rank: 0, node: 'n1', devices: [0, 1] }], steps: '0 n1 1 64M none\n', words };
 
 let shared: string;
 let directories: RunDirectories;

@@ -14,7 +14,14 @@ import * as z from 'zod';
 import { localFiles, type OutputPiece, type SharedFiles, type StampedText } from './shared-files.ts';
 
 const plan = z.strictObject({
-  tasks: z.array(z.strictObject({ rank: z.int().min(0), node: z.string() })),
+  tasks: z.array(
+    z.strictObject({
+      rank: z.int().min(0),
+      node: z.string(),
+      /** As the plan counted them. */
+      devices: z.array(z.int().min(0)),
+    }),
+  ),
 });
 const stopFacts = z.strictObject({
   class: z.enum(['cancelled', 'preemption', 'infrastructure', 'timeout']),
@@ -25,7 +32,11 @@ const stopFacts = z.strictObject({
 export type StopFacts = z.infer<typeof stopFacts>;
 
 export interface RunFiles {
-  readonly tasks: readonly { readonly rank: number; readonly node: string }[];
+  readonly tasks: readonly {
+    readonly rank: number;
+    readonly node: string;
+    readonly devices: readonly number[];
+  }[];
   /** One line a task, as the script reads them. */
   readonly steps: string;
   /** What becomes each task's process, by rank. */

@@ -22,6 +22,8 @@ export interface Sight {
   readonly reports: readonly ListedReport[];
   /** What jobs that are not ours hold, by node. */
   readonly taken: ReadonlyMap<string, Taken>;
+  /** Devices by node, as plans count them, of runs of ours of which not everything is told. */
+  readonly planned: ReadonlyMap<string, ReadonlySet<number>>;
   readonly hasAccounting: boolean;
   /** Runs that Slurm keeps waiting for longer than it should, and why. */
   readonly overdue: ReadonlyMap<RunId, string>;
@@ -80,9 +82,14 @@ export async function sightOf(
   // Of a run whose end is committed Slurm may still be giving things back; that is nobody else's use.
   for (const job of jobs.all)
     if (job.phase === 'holds' && !ours.has(job) && (await isForgotten(job, directories))) ours.add(job);
+  const planned = new Map<string, Set<number>>();
+  for (const [, evidence] of late)
+    for (const { node, devices } of evidence?.tasks ?? [])
+      if (devices.length > 0) planned.set(node, new Set([...(planned.get(node) ?? []), ...devices]));
   const { boot, hasAccounting } = controller;
   const overdue = overdueOf(ours, controller.nowS, waitMaxS);
-  return { nodes, switches, boot, settled, reports, taken: takenBy(jobs.all, ours), hasAccounting, overdue };
+  const taken = takenBy(jobs.all, ours);
+  return { nodes, switches, boot, settled, reports, taken, planned, hasAccounting, overdue };
 }
 
 function jobsOf(run: RunId, evidence: Evidence | null, jobs: KeyedJobs): SlurmJob[] {

@@ -60,7 +60,9 @@ export function submissionOf(
   const steps = parts.flatMap((part) => stepsOf(part, groupOf(part.node)));
   const own = checkpoints === null ? null : `${checkpoints}/${checkpointFolder(first.command.run)}`;
   const files: RunFiles = {
-    tasks: parts.flatMap(({ node, command }) => command.tasks.map(({ rank }) => ({ rank, node }))),
+    tasks: parts.flatMap(({ node, command }) =>
+      command.tasks.map(({ rank, devices }) => ({ rank, node, devices })),
+    ),
     steps: steps.join(''),
     words: new Map(tasks.map((task) => [task.rank, wordsOf(task, own)])),
   };
@@ -145,7 +147,7 @@ function wordsOf({ workdir, env, command }: TaskStart, checkpoints: string | nul
 
 /** The plan names devices by index; Slurm is told how many of which type, and chooses. */
 function gresOf(devices: readonly number[], gres: string): Gres[] {
-  const types = deviceGres(gres).flatMap((one) => Array<Gres>(one.count).fill(one));
+  const types = placesOf(gres);
   const counts = new Map<Gres, number>();
   for (const index of devices) {
     const type = types[index];
@@ -154,6 +156,13 @@ function gresOf(devices: readonly number[], gres: string): Gres[] {
   }
   return [...counts].map(([one, count]) => ({ ...one, count }));
 }
+
+/** The devices of a node in the order in which a plan counts them. */
+function placesOf(gres: string): Gres[] {
+  return deviceGres(gres).flatMap((one) => Array<Gres>(one.count).fill(one));
+}
+
+export const typesOf = (gres: string): string[] => placesOf(gres).map(({ type }) => type);
 
 /** Those generic resources that are whole devices; shards and bandwidth are not sold yet. */
 export function deviceGres(gres: string): Gres[] {

@@ -73,6 +73,7 @@ test('a node of Slurm is a node like any other, its words as labels', () => {
   });
   expect(made).toEqual({
     cpuMilli: 8000,
+    cpuStepMilli: 1000,
     memoryMib: 4000,
     devices: [0, 1].map((index) => ({
       index,
@@ -94,6 +95,11 @@ test('a node of Slurm is a node like any other, its words as labels', () => {
   });
   const others = { cpus: 6, memoryMib: 5000, devices: new Map([['h100', 1]]) };
   const settings = { ports, device: (type: string) => ({ model: type, memoryMib: 0 }) };
-  const left = inventoryOf(node, new Map(), settings, others);
-  expect([left.cpuMilli, left.memoryMib, left.devices.length]).toEqual([2000, 0, 1]);
+  const left = inventoryOf(node, new Map(), settings, others, new Set([0]));
+  expect([left.cpuMilli, left.memoryMib]).toEqual([2000, 0]);
+  expect(left.devices.map(({ index, kind }) => [index, kind])).toEqual([
+    [0, 'taken'],
+    [1, 'gpu'],
+  ]);
+  expect(inventoryOf(node, new Map(), settings, others, new Set([1])).devices).toHaveLength(1);
 });

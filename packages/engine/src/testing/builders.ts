@@ -37,6 +37,7 @@ export function devices(
 export interface NodeOptions {
   readonly devices?: readonly Device[];
   readonly cpuMilli?: number;
+  readonly cpuStepMilli?: number;
   readonly memoryMib?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly capabilities?: readonly Capability[];
@@ -65,6 +66,7 @@ export function node(name: string, options: NodeOptions = {}): NodeFacts {
     drain: drainOf(options),
     inventory: {
       cpuMilli: options.cpuMilli ?? 64_000,
+      ...(options.cpuStepMilli !== undefined && { cpuStepMilli: options.cpuStepMilli }),
       memoryMib: options.memoryMib ?? 524_288,
       devices: options.devices ?? devices(8),
       labels: options.labels ?? {},
