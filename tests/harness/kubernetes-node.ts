@@ -81,6 +81,26 @@ export async function startNode(
   return { name, kubelet, containerd, network };
 }
 
+/** After both were killed: waits until its kubelet is heard of anew. */
+export async function startNodeAgain(kubernetes: TestKubernetes, node: TestNode): Promise<void> {
+  const { name, kubelet, containerd } = node;
+  const renewed = async (): Promise<string> => {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`;
+    return ((await kubernetes.admin.call('GET', path)) as LeaseObject).spec.renewTime;
+  };
+  const before = await renewed();
+  containerd.start();
+  await eventually(`the kubelet of ${name} is heard of (logs in ${kubernetes.dir})`, 180_000, async () => {
+    // One that does not find its containerd ready gives up.
+    if (!kubelet.isRunning()) kubelet.start();
+    return (await renewed()) !== before;
+  });
+}
+
+interface LeaseObject {
+  readonly spec: { readonly renewTime: string };
+}
+
 interface NodeObject {
   readonly status: { readonly conditions?: { readonly type: string; readonly status: string }[] };
 }

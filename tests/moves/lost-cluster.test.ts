@@ -2,12 +2,12 @@
 // proof is missing; and when the cluster is back, or an operator has spoken, all ends well. Takes six minutes, so it runs when asked for:
 //   npm run test:lost-cluster
 import { readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { leftoversOf, processesOf } from '@muster/drivers/testing';
 import type { JobDetail, JobId } from '@muster/model';
 import { expect, it } from 'vitest';
 import { expectIdle } from '../faults/proof.ts';
+import { startNodeAgain } from '../harness/kubernetes-node.ts';
 import { onStarted } from '../harness/on-started.ts';
 import { eventually } from '../harness/processes.ts';
 import { startThreeClusters, type ThreeClusters, threeClustersMissing } from '../harness/three-clusters.ts';
@@ -104,14 +104,7 @@ function lostClusters(three: () => ThreeClusters): void {
         kubernetes.etcd.start();
         kubernetes.apiServer.start();
         await kubernetes.ready();
-        for (const { name, kubelet, containerd } of kubelets) {
-          containerd.start();
-          // A kubelet that does not find it gives up.
-          await eventually('containerd answers', withinMs, () =>
-            answers(join(kubernetes.dir, name, 'containerd.sock')),
-          );
-          kubelet.start();
-        }
+        for (const node of kubelets) await startNodeAgain(kubernetes, node);
       };
     },
   };
@@ -238,14 +231,4 @@ function commandLine(pid: number): string {
   } catch {
     return '';
   }
-}
-
-function answers(socket: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const connection = connect(socket, () => {
-      connection.end();
-      resolve(true);
-    });
-    connection.once('error', () => resolve(false));
-  });
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 export interface Daemon {
   readonly pid: number;
+  isRunning(): boolean;
   start(...moreArgs: string[]): void;
   signal(signal: NodeJS.Signals): void;
   end(signal: NodeJS.Signals): Promise<void>;
@@ -37,6 +38,10 @@ export class StartedDaemon implements Daemon {
     const pid = this.#child?.pid;
     if (pid === undefined) throw new Error(`${this.#name} was not started`);
     return pid;
+  }
+
+  isRunning(): boolean {
+    return this.#child !== null && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
   start(...moreArgs: string[]): void {
