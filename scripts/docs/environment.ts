@@ -59,7 +59,10 @@ const fromAgent = [
     '`MUSTER_RUN_TOKEN`',
     'authenticates `POST /v1/runs/self/checkpoint`, and tells a store of checkpoints whose it is (`GET /v1/runs/self`); good for this run only',
   ],
-  ['`MUSTER_SERVER_URL`', 'where that API is, as the agent reaches it'],
+  [
+    '`MUSTER_SERVER_URL`',
+    'where that API is, as the agent reaches it; in Slurm and Kubernetes as the configuration of the cluster says (`serverUrl`)',
+  ],
   ['`CUDA_VISIBLE_DEVICES`, `NVIDIA_VISIBLE_DEVICES`', 'the GPUs of this task; empty for a task without'],
   ['`PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `TZ`', 'as the local user of the task needs them'],
 ] as const;

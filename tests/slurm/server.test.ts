@@ -84,6 +84,25 @@ onSlurm('a server with a Slurm', (slurm) => {
     expect(saved.toSorted()).toEqual(['loader-3', 'trainer-0', 'trainer-1', 'trainer-2']);
   });
 
+  it('tells a job where it finds the server and with which token, so that it reports its checkpoints by HTTP', async () => {
+    const { serverUrl } = await system.client.clusters.get('alpha');
+    expect(serverUrl).toBe(system.client.url);
+    const report = `
+      const { MUSTER_SERVER_URL: url, MUSTER_RUN_TOKEN: token } = process.env;
+      const headers = { authorization: 'Bearer ' + token, 'content-type': 'application/json' };
+      const own = await (await fetch(url + '/v1/runs/self', { headers })).json();
+      if (own.run !== process.env.MUSTER_RUN_ID || String(own.attempt) !== process.env.MUSTER_ATTEMPT) process.exit(3);
+      const body = JSON.stringify({ step: 7 });
+      const { status } = await fetch(url + '/v1/runs/self/checkpoint', { method: 'POST', headers, body });
+      process.exit(status === 204 ? 0 : 4);`;
+    const job = await system.submit({ command: [process.execPath, '--input-type=module', '-e', report] });
+    expect((await system.ended(job, withinMs)).result).toEqual({ outcome: 'succeeded' });
+    const told = (await system.client.events.list({ job })).items.filter(
+      ({ kind }) => kind === 'run.checkpointed',
+    );
+    expect(told).toMatchObject([{ body: { step: 7 } }]);
+  });
+
   it('gives the exit code of the program', async () => {
     const { code, output } = await muster('run', '--', 'sh', '-c', 'echo about to fail; exit 3');
     expect(output).toContain('about to fail');

@@ -11,6 +11,9 @@ export const clusterSchema = view<ClusterView>('Cluster', {
   config: clusterConfigSchema
     .nullable()
     .meta({ description: 'null for one that was never added and exists by its agents' }),
+  serverUrl: text.nullable().meta({
+    description: 'where its jobs find a server (MUSTER_SERVER_URL); null where agents say that',
+  }),
   state: z.enum(['new', 'connected', 'degraded', 'lost']),
   stateSince: time.nullable(),
   reason: text.nullable(),

@@ -9,15 +9,18 @@ export interface SeenCluster {
   readonly row: ClusterRow | null;
   /** Null for one without a node. */
   readonly sums: ClusterSums | null;
+  /** The address of the server that leads; null when nobody does. */
+  readonly leaderUrl: string | null;
 }
 
-export function clusterView({ name, row, sums }: SeenCluster): ClusterView {
+export function clusterView({ name, row, sums, leaderUrl }: SeenCluster): ClusterView {
   const { nodes = 0, ready = 0, open = 0, devices = 0, devicesUsed = 0, runs = 0, unproven = 0 } = sums ?? {};
   const state = row === null || row.config.kind === 'agent' ? null : row.state;
   return {
     name,
     kind: row?.config.kind ?? 'agent',
     config: row?.config ?? null,
+    serverUrl: row && row.config.kind !== 'agent' ? (row.config.serverUrl ?? leaderUrl) : null,
     // Agents are heard or not one by one; their cluster has nobody else who could answer.
     state: state?.state ?? 'connected',
     stateSince: state ? time(state.sinceMs) : null,

@@ -39,6 +39,10 @@ test.each([
   ['no such kind', { kind: 'pbs' }, '/kind'],
   ['a project that is none', { ...config, projects: { 'A B': {} } }, '/projects/A B'],
   ['ports beyond the last', { ...config, ports: { first: 65_000, count: 1000 } }, '/ports'],
+  ['a server with a path', { ...config, serverUrl: 'https://muster.example/api' }, '/serverUrl'],
+  ['a server by no web address', { ...config, serverUrl: 'ftp://muster.example' }, '/serverUrl'],
+  ['a duration that is none', { ...config, lostAfter: '5 minutes' }, '/lostAfter'],
+  ['a cluster lost at once', { ...config, lostAfter: '1s' }, '/lostAfter'],
   ['a capacity nobody knows', { ...config, capacity: 'free' }, '/capacity'],
 ])('refuses %s with its place', async (_, body, path) => {
   const answer = await put('beta', body);

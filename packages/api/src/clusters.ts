@@ -23,11 +23,21 @@ import { pageOf } from './view-schemas.ts';
 const tag = 'clusters';
 
 async function seen(api: Api): Promise<SeenCluster[]> {
-  const [rows, sums] = await Promise.all([api.store.clusters(), api.store.clusterSums()]);
+  const [rows, sums, leader] = await Promise.all([
+    api.store.clusters(),
+    api.store.clusterSums(),
+    api.store.leader(),
+  ]);
+  const leaderUrl = leader.holder?.url ?? null;
   const rowOf = new Map<string, ClusterRow>(rows.map((row) => [row.name, row]));
   const sumOf = new Map<string, ClusterSums>(sums.map((sum) => [sum.cluster, sum]));
   const names = new Set([...rowOf.keys(), ...sumOf.keys()]);
-  return [...names].map((name) => ({ name, row: rowOf.get(name) ?? null, sums: sumOf.get(name) ?? null }));
+  return [...names].map((name) => ({
+    name,
+    row: rowOf.get(name) ?? null,
+    sums: sumOf.get(name) ?? null,
+    leaderUrl,
+  }));
 }
 
 const listClusters = route({

@@ -21,6 +21,7 @@ const alpha: ClusterView = {
     devices: {},
     ports: { first: 20_000, count: 1000 },
   },
+  serverUrl: 'https://muster.example',
   state: 'degraded',
   stateSince: '2020-01-01T00:00:00.000Z',
   reason: 'squeue: Unable to contact slurm controller',
@@ -38,6 +39,7 @@ const plain: ClusterView = {
   name: 'main',
   kind: 'agent',
   config: null,
+  serverUrl: null,
   state: 'connected',
   stateSince: null,
   reason: null,
@@ -101,6 +103,7 @@ test('shows what proof is missing of a cluster that does not answer', async () =
   expect(stdout).toContain('2 runs may still run there');
   expect(stdout).toContain('the cluster must answer, or you say that it is gone: muster clusters lost NAME');
   expect(stdout).toMatch(/Directory +\/shared/);
+  expect(stdout).toMatch(/Server +https:\/\/muster\.example/);
   expect(stdout).not.toContain('Projects');
   expect(stdout).toMatch(/spot +north +p5 +4 +16 H100 +1\.25 +0\.02/);
 });

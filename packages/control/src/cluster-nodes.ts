@@ -14,6 +14,7 @@ import {
   noInventory,
   OperationalError,
   type RunId,
+  type StartCommand,
 } from '@muster/model';
 import type { Store } from '@muster/store';
 import type { ClusterDriver, ClusterSight } from './cluster.ts';
@@ -29,6 +30,8 @@ export interface ClusterNodesDeps {
   readonly freshNode: () => NodeId;
   readonly open: (context: ListingContext) => ListingDriver;
   readonly onNews: () => void;
+  /** Where its jobs find a server. */
+  readonly serverUrl: () => string;
 }
 
 /** However little changes: an operator may have undrained a node that its cluster keeps work off. */
@@ -129,7 +132,19 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
     });
   }
 
-  return { ...driver, look, forget, close: () => driver.close() };
+  return {
+    ...driver,
+    submit: (target, command) => driver.submit(target, withServer(command, deps.serverUrl())),
+    look,
+    forget,
+    close: () => driver.close(),
+  };
+}
+
+/** What an agent tells its tasks, of itself: with the token of their run they report there. */
+function withServer(command: StartCommand, url: string): StartCommand {
+  const tasks = command.tasks.map((task) => ({ ...task, env: { ...task.env, MUSTER_SERVER_URL: url } }));
+  return { ...command, tasks };
 }
 
 function fitNode(node: ListedNode, { capacity, region }: ClusterConfig): ListedNode {

@@ -100,6 +100,10 @@ function play(listing: Listing = oneNode) {
         if (stage.listing instanceof Error) throw stage.listing;
         return stage.listing;
       },
+      async submit(_target: unknown, { tasks }: { tasks: readonly { env: Record<string, string> }[] }) {
+        said.push(`submit ${tasks.map(({ env }) => JSON.stringify(env)).join()}`);
+        return { outcome: 'accepted' };
+      },
       forget: async (forgotten: RunId) => void said.push(`forget ${forgotten}`),
       close: async () => void said.push('close'),
       output: async () => ({ offset: 0, data: new Uint8Array(), size: 0, end: true }),
@@ -109,7 +113,16 @@ function play(listing: Listing = oneNode) {
   const onBug = (error: unknown): void => {
     throw error;
   };
-  const more = { server, process: 'p', epoch: () => stage.epoch, freshNode, onReady: () => {}, onBug };
+  const publicUrl = (): string => 'https://leader.example';
+  const more = {
+    server,
+    process: 'p',
+    publicUrl,
+    epoch: () => stage.epoch,
+    freshNode,
+    onReady: () => {},
+    onBug,
+  };
   const clusters = startClusters({ world, store, connect, ...more });
   const nodeOf = (name: string): NodeId => nodes.get(name) as NodeId;
   const pass = async (ms: number): Promise<string[]> => {
@@ -209,6 +222,19 @@ it('tells for how long a cluster has not answered, and why, and that it does aga
   );
   stage.listing = oneNode;
   expect(await pass(2000)).toContain('alpha: answer');
+});
+
+it('tells jobs where they find a server: as the configuration says, else at the leader', async () => {
+  const { stage, clusters, pass, nodeOf } = play();
+  const submitted = async (): Promise<string> => {
+    await pass(2000);
+    const target = { outbox: 1, epoch: 7, node: nodeOf('n1') };
+    await clusters.open()[0]!.submit(target, { run, tasks: [{ env: { A: '1' } }] } as never);
+    return (await pass(0)).find((line) => line.startsWith('submit ')) ?? '';
+  };
+  expect(await submitted()).toBe('submit {"A":"1","MUSTER_SERVER_URL":"https://leader.example"}');
+  stage.rows = [{ name: 'alpha', config: { ...config, serverUrl: 'https://muster.example' } }];
+  expect(await submitted()).toBe('submit {"A":"1","MUSTER_SERVER_URL":"https://muster.example"}');
 });
 
 it('lets go of what a lost cluster ran again and again while it is lost, and of nothing once it answers', async () => {

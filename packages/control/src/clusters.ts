@@ -27,6 +27,8 @@ export interface ClustersDeps {
   readonly epoch: () => number | null;
   readonly freshNode: () => NodeId;
   readonly connect: Connect;
+  /** The address of this server. */
+  readonly publicUrl: () => string;
   readonly onReady: () => void;
   readonly onBug: (error: unknown) => void;
 }
@@ -72,8 +74,9 @@ export function startClusters(deps: ClustersDeps): Clusters {
   function open(name: string, config: ClusterConfig, text: string): void {
     if (config.kind === 'agent') return;
     const connect = (context: ListingContext): ListingDriver => deps.connect(config, context);
+    const serverUrl = (): string => config.serverUrl ?? deps.publicUrl();
     const onNews = (): void => opened.get(name)?.cluster.news();
-    const nodes = clusterNodes({ ...deps, name, config, open: connect, onNews });
+    const nodes = clusterNodes({ ...deps, name, config, open: connect, onNews, serverUrl });
     const own = {
       driver: nodes,
       process: `${deps.process}-${++opens}`,

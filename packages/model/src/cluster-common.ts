@@ -21,8 +21,17 @@ export const clusterCommon = {
     .meta({ description: 'how it is paid for; the label capacity of its nodes' }),
 };
 
-/** For clusters that a driver speaks for: when they count as lost, and what may then start elsewhere. */
-export const clusterLoss = {
+/** For clusters that a driver speaks for: where their jobs find the server, when they count as lost, and what may then start elsewhere. */
+export const clusterDriven = {
+  serverUrl: z
+    .string()
+    .max(2000)
+    .refine(isServerUrl, 'must be an address such as https://muster.example, without a path')
+    .optional()
+    .meta({
+      description:
+        "where its nodes reach a server, for MUSTER_SERVER_URL of its jobs; the leading server's own address when left out",
+    }),
   lostAfter: durationWithin(10_000, 86_400_000, '10s to 1d')
     .default('15m')
     .meta({ description: 'how long it may not answer before it counts as lost; 10s to 1d' }),
@@ -31,6 +40,11 @@ export const clusterLoss = {
       'what jobs keep their checkpoints in refuses an attempt that is older than the newest; jobs that write only there (checkpoint.fenced) start elsewhere once it is lost',
   }),
 };
+
+/** http or https, a host, perhaps a port, and nothing else: what jobs ask for is put behind it. */
+function isServerUrl(text: string): boolean {
+  return /^https?:\/\/(\[[0-9a-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)(:[0-9]{1,5})?$/.test(text);
+}
 
 /** A duration as people write it, and kept so. */
 function durationWithin(minMs: number, maxMs: number, range: string) {

@@ -6,6 +6,8 @@ export interface ClusterView {
   readonly kind: ClusterKind;
   /** Null for one that was never added and exists by its agents. */
   readonly config: ClusterConfig | null;
+  /** Where its jobs find a server (MUSTER_SERVER_URL); null where agents say that, or nobody leads yet. */
+  readonly serverUrl: string | null;
   readonly state: ClusterState['state'];
   readonly stateSince: string | null;
   /** Why it is degraded or lost. */

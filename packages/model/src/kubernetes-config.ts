@@ -1,6 +1,6 @@
 // How a Kubernetes cluster is reached and what its operator says of the pods there. Jobs say none of this.
 import * as z from 'zod';
-import { absolutePath, clusterCommon, clusterLoss, portRange } from './cluster-common.ts';
+import { absolutePath, clusterCommon, clusterDriven, portRange } from './cluster-common.ts';
 import { isLabelValue, isName, nameRule } from './names.ts';
 
 const name = z.string().refine(isName, `must be ${nameRule}`);
@@ -22,7 +22,7 @@ const toleration = z.strictObject({
 export const kubernetesConfigSchema = z.strictObject({
   kind: z.literal('kubernetes'),
   ...clusterCommon,
-  ...clusterLoss,
+  ...clusterDriven,
   kubeconfig: absolutePath.meta({ description: 'a kubeconfig file that the server can read' }),
   context: text.optional().meta({ description: "the file's current context when left out" }),
   namespace: name.default('muster').meta({ description: 'where its pods are; nobody else makes any there' }),

@@ -1,6 +1,6 @@
 // How a Slurm cluster is reached, who pays there, and what its devices are: Slurm tells their type and count, nothing else.
 import * as z from 'zod';
-import { absolutePath, clusterCommon, clusterLoss, portRange } from './cluster-common.ts';
+import { absolutePath, clusterCommon, clusterDriven, portRange } from './cluster-common.ts';
 import { isAcceleratorModel, isProjectPath, projectCovers, projectRule } from './names.ts';
 import { parseSizeMib } from './units.ts';
 
@@ -56,7 +56,7 @@ const ssh = z.strictObject({
 export const slurmConfigSchema = z.strictObject({
   kind: z.literal('slurm'),
   ...clusterCommon,
-  ...clusterLoss,
+  ...clusterDriven,
   directory: absolutePath.meta({
     description:
       'a directory that every node of the cluster sees, and the server, or with ssh the login node',

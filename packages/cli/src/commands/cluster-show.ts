@@ -52,6 +52,9 @@ function lines(cli: Cli, cluster: ClusterView): string[] {
     field('Devices', `${devices.used} of ${devices.total} used`),
     field('Runs', String(runs)),
     ...(unproven === 0 ? [] : [field('Unproven', unprovenText(cluster))]),
+    ...(cluster.serverUrl === null
+      ? []
+      : [field('Server', `${cluster.serverUrl} (MUSTER_SERVER_URL of its jobs)`)]),
     ...configLines(cluster).map(([title, value]) => field(title, value)),
   ];
 }
@@ -69,7 +72,7 @@ function unprovenText({ kind, unproven }: ClusterView): string {
 function configLines({ config }: ClusterView): [string, string][] {
   if (!config) return [];
   return Object.entries(config)
-    .filter(([key, value]) => key !== 'kind' && !isEmptyRecord(value))
+    .filter(([key, value]) => key !== 'kind' && key !== 'serverUrl' && !isEmptyRecord(value))
     .map(([key, value]) => [
       `${key[0]?.toUpperCase()}${key.slice(1)}`,
       typeof value === 'string' ? value : JSON.stringify(value),

@@ -26,6 +26,10 @@ const fields = {
   context: ['--context <name>', "kubernetes: one of the file's contexts; its current one when left out"],
   namespace: ['--namespace <name>', 'kubernetes: the namespace of its pods'],
   image: ['--image <image>', 'kubernetes: for jobs that name no image'],
+  serverUrl: [
+    '--server-url <url>',
+    'where its nodes reach a server; the address of the server that leads when left out',
+  ],
   lostAfter: [
     '--lost-after <duration>',
     'how long it may not answer before it counts as lost; 15m when left out',

@@ -166,6 +166,7 @@ const flagOf: readonly (readonly [pointer: RegExp, flag: string])[] = [
   [/^\/(uses|cluster|pool|role)$/, '--$1'],
   [/^\/(kind|directory|conf|partition|account|qos|region|capacity)$/, '--$1'],
   [/^\/lostAfter$/, '--lost-after'],
+  [/^\/serverUrl$/, '--server-url'],
   [/^\/expiresIn$/, '--expires-in'],
   [/^\/path$/, 'the path'],
 ];

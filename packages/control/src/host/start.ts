@@ -62,6 +62,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
     epoch,
     freshNode: () => freshId('node', Date.now(), randomBytes(9)),
     connect: connectCluster,
+    publicUrl,
     onReady: () => dispatch?.wake(),
     onBug,
   });
