@@ -39,6 +39,7 @@ const meanings: Readonly<Record<EventKind, string>> = {
   'cluster.frozen': 'many nodes fell silent at once; nothing there is declared lost until the time given',
   'cluster.thawed': 'the freeze is over, by the word of a person or by its bound',
   'cluster.added': 'an operator connected a cluster',
+  'cluster.changed': 'an operator gave it another configuration',
   'cluster.removed': 'an operator removed a cluster, and its nodes with it',
   'cluster.drained': 'an operator keeps new work off all nodes of a cluster',
   'cluster.undrained': 'the nodes of a cluster take work again',

@@ -1,6 +1,6 @@
 // What people do with a Slurm that is connected to a server: the whole real system, driven by the program itself.
 import { execFile } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ClusterTestView, ClusterView, JobId } from '@muster/model';
@@ -101,6 +101,34 @@ onSlurm('a server with a Slurm', (slurm) => {
       ({ kind }) => kind === 'run.checkpointed',
     );
     expect(told).toMatchObject([{ body: { step: 7 } }]);
+  });
+
+  it('changes the configuration under a run, which goes on, and says what may not change now', async () => {
+    const waits = 'until [ -e "$MUSTER_CHECKPOINT_DIR/finish" ]; do sleep 0.1; done';
+    const job = await system.submit({ command: ['sh', '-c', waits] });
+    await system.inState(job, 'running', withinMs);
+    const refused = await muster(
+      'clusters',
+      'set',
+      'alpha',
+      '--directory',
+      join(slurm().shared, 'other'),
+      '--untested',
+    );
+    expect(refused).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('directory of cluster alpha may not change while runs are on it'),
+    });
+    const said = await muster('clusters', 'set', 'alpha', '--region', 'south');
+    expect(said, said.output).toMatchObject({ code: 0 });
+    await eventually('its nodes tell the new region, and take work', withinMs, async () => {
+      const { items } = await system.client.nodes.list({ cluster: 'alpha' });
+      return items.every(({ labels, state }) => labels.region === 'south' && state === 'ready');
+    });
+    expect(await system.client.jobs.get(job)).toMatchObject({ state: 'running', attempt: 1 });
+    writeFileSync(join(slurm().shared, 'checkpoints', job, 'finish'), '');
+    expect((await system.ended(job, withinMs)).result).toEqual({ outcome: 'succeeded' });
+    expect((await system.client.jobs.get(job)).attempt).toBe(1);
   });
 
   it('gives the exit code of the program', async () => {

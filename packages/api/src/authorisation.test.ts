@@ -122,6 +122,11 @@ const table: Readonly<Record<string, Row>> = {
     expect: operating,
   },
   'GET /v1/clusters/:name': { url: ({ cluster }) => `/v1/clusters/${cluster}`, expect: operating },
+  'PUT /v1/clusters/:name/config': {
+    url: ({ cluster }) => `/v1/clusters/${cluster}/config`,
+    body: () => ({ kind: 'slurm', directory: '/shared', region: 'north' }),
+    expect: operating,
+  },
   'GET /v1/clusters/:name/prices': {
     url: ({ cluster }) => `/v1/clusters/${cluster}/prices`,
     expect: operating,

@@ -31,6 +31,24 @@ test('a cluster is added with its defaults; the same again changes nothing, anot
   expect([other.statusCode, other.json().code]).toEqual([409, 'already-exists']);
 });
 
+test('a configuration is set anew; what may not change says which field and why', async () => {
+  const set = (body: object) => world.ask('PUT', '/v1/clusters/alpha/config', { token, body });
+  const changed = await set({ ...config, region: 'south', lostAfter: '5m' });
+  expect([changed.statusCode, changed.json().config]).toMatchObject([
+    200,
+    { region: 'south', lostAfter: '5m', pool: 'default' },
+  ]);
+  expect(await get('alpha')).toMatchObject({ config: { region: 'south' }, createdBy: 'ada' });
+  const other = await set({ kind: 'kubernetes', kubeconfig: '/k' });
+  expect([other.statusCode, other.json().detail]).toEqual([
+    409,
+    'cluster alpha is of the kind slurm, which never changes; remove it and add it again; nothing was changed',
+  ]);
+  expect((await set({ ...config, directory: 'x' })).json().errors[0].path).toBe('/directory');
+  expect((await world.ask('PUT', '/v1/clusters/none/config', { token, body: config })).statusCode).toBe(404);
+  await set(config);
+});
+
 test.each([
   ['an unknown field', { ...config, partitoin: 'x' }, '/partitoin'],
   ['a relative path', { ...config, directory: 'shared' }, '/directory'],

@@ -2,11 +2,13 @@
 // a configuration. How a cluster is reached and who pays there is the operators' business, so every route is theirs.
 import {
   type ClusterConfig,
+  type ConfigRefusal,
   canonicalJson,
   clip,
   clusterConfigSchema,
   isName,
   nameRule,
+  refusedFields,
 } from '@muster/model';
 import type { ClusterRow, ClusterSums, Outcome } from '@muster/store';
 import * as z from 'zod';
@@ -103,7 +105,7 @@ function notAdded(refusal: 'exists' | 'has-agents', name: string): RefusedError 
   return refusal === 'exists'
     ? refuse(
         'already-exists',
-        `there is a cluster "${name}" already; remove it first, or choose another name`,
+        `there is a cluster "${name}" already; change it (muster clusters set ${name}), or choose another name`,
       )
     : refuse(
         'conflict',
@@ -179,6 +181,43 @@ const undrainCluster = route({
     ),
 });
 
+const setCluster = route({
+  id: 'setCluster',
+  method: 'PUT',
+  path: '/v1/clusters/:name/config',
+  tag,
+  summary: 'Another configuration of a cluster that was added; what runs there goes on',
+  access: 'operator',
+  body: clusterConfigSchema,
+  answers: { 200: clusterSchema },
+  async handle(api, call) {
+    const before = (await clusterOf(api, call)).row?.config;
+    const { body: config } = call;
+    return act(
+      api,
+      call,
+      (name) => api.store.setCluster(name, config, call.caller.principal),
+      (refusal, name) =>
+        refusal === 'not-found' || !before ? gone(name) : notChanged(name, before, config, refusal),
+    );
+  },
+});
+
+function notChanged(
+  name: string,
+  before: ClusterConfig,
+  after: ClusterConfig,
+  refusal: ConfigRefusal,
+): RefusedError {
+  const fields = refusedFields(before, after, refusal).join(', ');
+  const why = {
+    'other-kind': `cluster ${name} is of the kind ${before.kind}, which never changes; remove it and add it again`,
+    'has-nodes': `${fields} of cluster ${name} is kept with its nodes; remove the cluster and add it again`,
+    'in-use': `${fields} of cluster ${name} may not change while runs are on it, because nobody would find them there; drain it and wait, or move what runs there (muster clusters drain ${name} --move)`,
+  }[refusal];
+  return refuse('conflict', `${why}; nothing was changed`);
+}
+
 const removeCluster = route({
   id: 'removeCluster',
   method: 'DELETE',
@@ -241,6 +280,7 @@ const testConfig = route({
 export const clusterRoutes = [
   listClusters,
   addCluster,
+  setCluster,
   testConfig,
   getCluster,
   drainCluster,

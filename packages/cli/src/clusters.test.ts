@@ -237,3 +237,43 @@ test('the word that a cluster is gone is only taken when one is sure', async () 
   expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('2 jobs may start elsewhere') });
   expect(bench.server.requests[1]!.query.has('dryRun')).toBe(false);
 });
+
+test('flags change what they name, and the rest of the configuration stays', async () => {
+  bench.logIn();
+  bench.server.on('GET /v1/clusters/alpha', { json: alpha });
+  bench.server.on('POST /v1/clusters/test', { json: found });
+  bench.server.on('PUT /v1/clusters/alpha/config', { json: alpha });
+  const { code, stdout } = await bench.user.run([
+    'clusters',
+    'set',
+    'alpha',
+    '--region',
+    'south',
+    '--lost-after',
+    '5m',
+  ]);
+  expect([code, stdout]).toEqual([0, 'cluster alpha is changed; what runs there goes on\n']);
+  const config = { ...alpha.config, region: 'south', lostAfter: '5m' };
+  expect(sent(1)).toMatchObject({ method: 'POST', body: config });
+  expect(sent(2)).toMatchObject({ method: 'PUT', body: config });
+});
+
+test('a configuration with which a cluster does not answer is not set unless one insists, and neither is nothing', async () => {
+  bench.logIn();
+  bench.server.on('GET /v1/clusters/alpha', { json: alpha });
+  bench.server.on('GET /v1/clusters/main', { json: plain });
+  bench.server.on('POST /v1/clusters/test', { json: { ...found, answered: false, error: 'no such file' } });
+  bench.server.on('PUT /v1/clusters/alpha/config', { json: alpha });
+  const refused = await bench.user.run(['clusters', 'set', 'alpha', '--directory', '/none']);
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    'muster: no such file; nothing was changed (--untested changes it all the same)\n',
+  ]);
+  expect(
+    (await bench.user.run(['clusters', 'set', 'alpha', '--directory', '/none', '--untested'])).code,
+  ).toBe(0);
+  expect((await bench.user.run(['clusters', 'set', 'alpha'])).stderr).toContain('say what is to change');
+  expect((await bench.user.run(['clusters', 'set', 'main', '--region', 'x'])).stderr).toContain(
+    'exists by its agents',
+  );
+});

@@ -24,6 +24,9 @@ export function clustersApi(transport: Transport) {
     get: (name: string): Promise<ClusterView> => transport.json({ path: at(name) }),
     add: (name: string, config: ClusterConfigInput): Promise<ClusterView> =>
       transport.json({ method: 'PUT', path: at(name), body: config, repeatable: true }),
+    /** Another configuration of one that was added; what runs there goes on. */
+    set: (name: string, config: ClusterConfigInput): Promise<ClusterView> =>
+      transport.json({ method: 'PUT', path: at(name, '/config'), body: config, repeatable: true }),
     /** What an hour costs there, by the policy. */
     prices: (name: string): Promise<ClusterPricesView> => transport.json({ path: at(name, '/prices') }),
     drain: (name: string, reason: string): Promise<ClusterView> =>

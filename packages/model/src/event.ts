@@ -233,7 +233,7 @@ export type EventBody =
     }
   | { readonly kind: 'cluster.thawed'; readonly cluster: string; readonly by: string }
   | {
-      readonly kind: 'cluster.added';
+      readonly kind: 'cluster.added' | 'cluster.changed';
       readonly cluster: string;
       readonly config: ClusterConfig;
       readonly by: string;

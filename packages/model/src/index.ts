@@ -3,6 +3,7 @@ export * from './assert.ts';
 export * from './canonical-json.ts';
 export * from './checkpoint.ts';
 export * from './cluster.ts';
+export * from './cluster-change.ts';
 export * from './cluster-common.ts';
 export * from './cluster-views.ts';
 export * from './decision.ts';

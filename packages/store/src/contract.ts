@@ -13,6 +13,7 @@ import type {
   ClusterConfig,
   ClusterSign,
   ClusterState,
+  ConfigRefusal,
   Decision,
   DecisionTrace,
   Drain,
@@ -179,6 +180,12 @@ export interface Store {
     by: string,
   ): Promise<Outcome<null, 'exists' | 'has-agents'>>;
   /** By name. */
+  /** Another configuration; what runs there goes on. See configRefusal for what may not change when. */
+  setCluster(
+    name: string,
+    config: ClusterConfig,
+    by: string,
+  ): Promise<Outcome<null, 'not-found' | ConfigRefusal>>;
   clusters(): Promise<readonly ClusterRow[]>;
   /** What the nodes of each cluster have together, those of agents too. */
   clusterSums(): Promise<readonly ClusterSums[]>;

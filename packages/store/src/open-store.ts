@@ -166,6 +166,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     clusters: () => clusters.clusters(database),
     clusterSums: () => clusters.clusterSums(database),
     drainCluster: (name, drain, by) => known(clusters.drainCluster(database, name, drain, by)),
+    setCluster: (name, config, by) => known(clusters.setCluster(database, name, config, by)),
     removeCluster: (name, by) => known(clusters.removeCluster(database, name, by)),
     admitNodes: (epoch, name, nodes) => known(clusters.admitNodes(database, epoch, name, nodes)),
     noteCluster: (epoch, name, sign) => known(clusters.noteCluster(database, epoch, name, sign)),

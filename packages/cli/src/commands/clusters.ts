@@ -11,18 +11,20 @@ import { clean } from '../text/clean.ts';
 import { paintState } from '../text/style.ts';
 import type { Column } from '../text/table.ts';
 import { ago } from '../text/time.ts';
+import { setCommand } from './cluster-set.ts';
 import { reasonOf, showCommand, stateOf } from './cluster-show.ts';
 import { movedCode, tellMoved } from './move.ts';
 import { sizeText } from './show.ts';
 
 export function clustersCommand(cli: Cli): Command {
   return new Command('clusters')
-    .summary('list clusters; connect, test, drain and remove them')
+    .summary('list clusters; connect, test, change, drain and remove them')
     .description('List the clusters: those that were connected, and those that exist by their agents.')
     .action(cli.act(() => list(cli)))
     .addCommand(listCommand(cli))
     .addCommand(showCommand(cli))
     .addCommand(addCommand(cli))
+    .addCommand(setCommand(cli))
     .addCommand(testCommand(cli))
     .addCommand(drainCommand(cli))
     .addCommand(undrainCommand(cli))

@@ -65,6 +65,19 @@ export async function configOf(cli: Cli, flags: ConfigFlags): Promise<GivenConfi
   return { config: config as ClusterConfigInput, located: (answer) => answer.catch(inFlags) };
 }
 
+/** For one that was added: a file says all of it anew, flags change what they name. */
+export async function changedConfig(
+  cli: Cli,
+  flags: ConfigFlags,
+  before: ClusterConfigInput,
+): Promise<GivenConfig> {
+  const given = givenFlags(flags);
+  if (given.length === 0) throw usage('say what is to change: flags, or a file with all of it (-f)');
+  if (flags.file !== undefined) return configOf(cli, flags);
+  const { config, located } = await configOf(cli, { kind: before.kind, ...flags });
+  return { config: { ...before, ...config } as ClusterConfigInput, located };
+}
+
 async function fromFile(cli: Cli, path: string): Promise<GivenConfig> {
   const file = path === '-' ? 'stdin' : path;
   const document = parseClusterFile(await readSpecFile(path, cli.terminal.stdin), file);

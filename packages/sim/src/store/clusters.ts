@@ -1,5 +1,15 @@
 // Clusters that an operator connected, and the nodes that they list.
-import type { ClusterConfig, ClusterSign, ClusterState, Drain, EventBody, RunId } from '@muster/model';
+import {
+  type ClusterConfig,
+  type ClusterSign,
+  type ClusterState,
+  type ConfigRefusal,
+  canonicalJson,
+  configRefusal,
+  type Drain,
+  type EventBody,
+  type RunId,
+} from '@muster/model';
 import type { AdmitNode, Admitted, ClusterRow, ClusterSums, Outcome } from '@muster/store';
 import {
   Changes,
@@ -75,6 +85,26 @@ export function addCluster(
     const state: ClusterState = { state: 'new', sinceMs: tx.nowMs };
     tx.tables.clusters.set(name, { name, config, state, drain: null, answeredMs: null, ...made });
     append(tx, { kind: 'cluster.added', cluster: name, config, by });
+    return { value: null };
+  });
+}
+
+export function setCluster(
+  database: MemoryDatabase,
+  name: string,
+  config: ClusterConfig,
+  by: string,
+): Outcome<null, 'not-found' | ConfigRefusal> {
+  return settled(database, (tx) => {
+    const cluster = tx.tables.clusters.get(name);
+    if (!cluster) return 'not-found';
+    if (canonicalJson(cluster.config) === canonicalJson(config)) return { value: null };
+    const nodes = nodesOf(tx.tables, name);
+    const held = { nodes: nodes.length, runs: nodes.reduce((sum, { runs }) => sum + runs, 0) };
+    const refusal = configRefusal(cluster.config, config, held);
+    if (refusal) return refusal;
+    tx.tables.clusters.set(name, { ...cluster, config });
+    append(tx, { kind: 'cluster.changed', cluster: name, config, by });
     return { value: null };
   });
 }

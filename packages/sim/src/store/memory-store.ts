@@ -132,6 +132,8 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
     clusterSums: () => line.read(() => clusters.clusterSums(database)),
     drainCluster: (name, drain, by) =>
       known(line.write(() => clusters.drainCluster(database, name, drain, by))),
+    setCluster: (name, config, by) =>
+      known(line.write(() => clusters.setCluster(database, name, config, by))),
     removeCluster: (name, by) => known(line.write(() => clusters.removeCluster(database, name, by))),
     admitNodes: (epoch, name, nodes) =>
       known(line.write(() => clusters.admitNodes(database, epoch, name, nodes))),

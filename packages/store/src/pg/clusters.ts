@@ -1,12 +1,15 @@
 // Clusters that an operator connected, and the nodes that they list.
-import type {
-  ClusterConfig,
-  ClusterSign,
-  ClusterState,
-  Drain,
-  EventBody,
-  NodeId,
-  RunId,
+import {
+  type ClusterConfig,
+  type ClusterSign,
+  type ClusterState,
+  type ConfigRefusal,
+  canonicalJson,
+  configRefusal,
+  type Drain,
+  type EventBody,
+  type NodeId,
+  type RunId,
 } from '@muster/model';
 import type { AdmitNode, Admitted, ClusterRow, ClusterSums, Outcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
@@ -72,6 +75,39 @@ export function addCluster(
     const made = await tx.query(insertCluster, [name, JSON.stringify(config), state, tx.nowMs, by]);
     if (made.length === 0) return 'exists';
     append(tx, { kind: 'cluster.added', cluster: name, config, by });
+    return { value: null };
+  });
+}
+
+const setConfig = {
+  name: 'set-cluster-config',
+  text: 'UPDATE cluster SET config = $2::jsonb WHERE name = $1',
+};
+const heldIn = {
+  name: 'held-in-cluster',
+  text: `SELECT count(*) AS nodes, coalesce(sum(runs), 0)::bigint AS runs FROM node WHERE cluster = $1 AND state_name <> 'removed'`,
+};
+
+export function setCluster(
+  database: Database,
+  name: string,
+  config: ClusterConfig,
+  by: string,
+): Promise<Outcome<null, 'not-found' | ConfigRefusal>> {
+  return settled(database, async (tx) => {
+    const cluster = await lockCluster(tx, name);
+    if (!cluster) return 'not-found';
+    if (canonicalJson(cluster.config) === canonicalJson(config)) return { value: null };
+    // Locked, so that no plan puts a run there meanwhile.
+    await lockNodes(
+      tx,
+      (await tx.query<Known>(nodesOf, [name])).map(({ id }) => id),
+    );
+    const [held] = await tx.query<{ nodes: number; runs: number }>(heldIn, [name]);
+    const refusal = configRefusal(cluster.config, config, held ?? { nodes: 0, runs: 0 });
+    if (refusal) return refusal;
+    await tx.query(setConfig, [name, JSON.stringify(config)]);
+    append(tx, { kind: 'cluster.changed', cluster: name, config, by });
     return { value: null };
   });
 }

@@ -175,6 +175,30 @@ export function clusterSuite(harness: Harness): void {
     return { store, epoch, node, job, run };
   }
 
+  test('a configuration changes under its runs, but not which cluster it is', async () => {
+    const store = await harness.store();
+    await connected(store, listed('n1'));
+    const set = (config: ClusterConfig) => store.setCluster('alpha', config, 'bob');
+    expect(await store.setCluster('beta', slurm, 'bob')).toMatchObject({ refusal: 'not-found' });
+    // The same again is no change.
+    expect(await set(slurm)).toMatchObject({ outcome: 'committed' });
+    expect(await set({ kind: 'agent', pool: 'gpu', capacity: 'owned' })).toMatchObject({
+      refusal: 'other-kind',
+    });
+    expect(await set({ ...slurm, pool: 'other' })).toMatchObject({ refusal: 'has-nodes' });
+    const moved = { ...slurm, directory: '/elsewhere' };
+    expect(await set(moved)).toMatchObject({ outcome: 'committed' });
+    const node = await sayHello(store, (await store.node('alpha-n1'))!.id);
+    const { job } = await dispatched(store, [node]);
+    expect(await set(slurm)).toMatchObject({ refusal: 'in-use' });
+    const south = { ...moved, region: 'south', lostAfter: '5m' };
+    expect(await set(south)).toMatchObject({ outcome: 'committed' });
+    expect((await store.clusters())[0]).toMatchObject({ config: south, createdBy: 'ada' });
+    expect((await store.job(job))?.state).toMatchObject({ state: 'starting', attempt: 1 });
+    const changes = (await told(store)).filter(({ kind }) => kind === 'cluster.changed');
+    expect(changes).toMatchObject([{ config: moved, by: 'bob' }, { config: south }]);
+  });
+
   test('what can no longer write starts elsewhere once its cluster is lost, and costs no retry', async () => {
     const retry = { user: 0, outOfMemory: 0, infrastructure: 0 };
     const { store, epoch, node, job, run } = await unheard(fencing, { fenced: true, retry });
