@@ -31,6 +31,17 @@ export const bugs: readonly Bug[] = [
     ],
   },
   {
+    name: 'every job of a lost cluster starts elsewhere, whether or not it writes only where older attempts are refused',
+    postgres: false,
+    changes: [
+      {
+        file: `${store}/rules/failover-rules.ts`,
+        from: "return job.fenced && job.state.state !== 'stopping';",
+        to: "return job.state.state !== 'stopping';",
+      },
+    ],
+  },
+  {
     name: 'capacity is released when a run becomes unknown',
     postgres: false,
     changes: [
