@@ -33,7 +33,7 @@ it('every command of the guide works as it is written', { timeout: 120_000 }, as
 });
 
 it('run times are learned from jobs that end, said of those that come, and decide who goes first', {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async () => {
   const { client } = system;
   const runTimes = { use: 'learned', first: 'expected' } as const;
@@ -41,15 +41,16 @@ it('run times are learned from jobs that end, said of those that come, and decid
   const all = { resources: { accelerators: { count: 4 } } };
   const ended = [
     await system.submit({ name: 'short', command: ['true'], ...all }),
-    await system.submit({ name: 'long', command: ['sleep', '5'], ...all }),
+    // So much longer that it is told from the other on a busy machine too, where starting a program takes seconds.
+    await system.submit({ name: 'long', command: ['sleep', '15'], ...all }),
   ];
-  for (const id of ended) await system.ended(id, 40_000);
+  for (const id of ended) await system.ended(id, 60_000);
   const held = await system.submit({ name: 'in-the-way', command: ['sleep', '300'], ...all });
   await system.inState(held, 'running', 30_000);
   let learned: JobId[] = [];
-  await eventually('both ends are learned', 30_000, async () => {
+  await eventually('both ends are learned', 60_000, async () => {
     learned = [
-      await system.submit({ name: 'long', command: ['sleep', '5'], ...all }),
+      await system.submit({ name: 'long', command: ['sleep', '15'], ...all }),
       await system.submit({ name: 'short', command: ['true'], ...all }),
     ];
     const [long, short] = await Promise.all(learned.map((id) => client.jobs.get(id)));
