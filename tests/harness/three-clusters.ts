@@ -1,6 +1,6 @@
 // One server in front of three real clusters: a Slurm (alpha), a Kubernetes with two kubelets (west), and two machines with agents
 // (home). All of them see one directory for checkpoints.
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -56,7 +56,6 @@ export async function startThreeClusters(): Promise<ThreeClusters> {
     }));
     const system = await startGuided({ text: '', commands: [] }, agents);
     ends.push(() => system.close());
-    mkdirSync(join(slurm.shared, 'muster'), { recursive: true });
     const { clusters } = system.client;
     await clusters.add('alpha', {
       kind: 'slurm',

@@ -59,7 +59,6 @@ async function start(): Promise<Cut> {
       await system.close();
       await slurm.stop();
     };
-    mkdirSync(join(slurm.shared, 'muster'), { recursive: true });
     await system.client.clusters.add('alpha', {
       kind: 'slurm',
       directory: join(slurm.shared, 'muster'),

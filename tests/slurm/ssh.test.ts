@@ -65,7 +65,7 @@ onSlurm('Slurm over ssh', (slurm) => {
 
       const config = (more: object = {}) => ({
         kind: 'slurm' as const,
-        directory: join(slurm().shared, 'over-ssh'),
+        directory: join(slurm().shared, 'muster'),
         conf: slurm().env.SLURM_CONF as string,
         ssh: { ...settings(sshd()), ...more },
       });

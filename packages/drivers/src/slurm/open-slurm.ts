@@ -34,6 +34,18 @@ export function openSlurm(config: SlurmConfig, { nodeName }: ListingContext): Li
     directories.tidy(keepMs).catch(() => {});
   }
 
+  /** Without its configuration a command of Slurm says little of that, or waits for a controller that nobody named. */
+  async function withCause(error: unknown): Promise<never> {
+    const where = over ? 'on the login node' : 'on the machine of the server';
+    if (config.conf !== undefined && (await files.mode(config.conf).catch(() => 0)) === null)
+      throw new Error(`Slurm's configuration file ${config.conf} (conf) is not there ${where}`);
+    if (config.conf === undefined && String(error).includes('Could not establish a configuration source'))
+      throw new Error(
+        `Slurm's commands find no configuration ${where}; say where its slurm.conf is with conf (--conf), or put it where they look (/etc/slurm)`,
+      );
+    throw error;
+  }
+
   const driver = createSlurmDriver({
     commands: slurmCommands({ env, timeoutMs: commandTimeoutMs, ...(over ? { over } : {}) }),
     directories,
@@ -45,7 +57,7 @@ export function openSlurm(config: SlurmConfig, { nodeName }: ListingContext): Li
     ...driver,
     async look() {
       tidyNowAndThen();
-      return listingOf(await driver.look(), config, others);
+      return listingOf(await driver.look().catch(withCause), config, others);
     },
     close: async () => over?.close(),
   };

@@ -29,7 +29,7 @@ answer() {
 text() { if [ "$1" = 0 ]; then answer 0 "$(printf %s "$2" | base64 -w0)"; else answer "$1" "$2"; fi; }
 while IFS= read -r -d '' op && IFS= read -r -d '' path && IFS= read -r -d '' more && IFS= read -r -d '' still; do
   case $op in
-    make-all) said=$(mkdir -p -- "$path" 2>&1); answer $? "$said" ;;
+    mode) said=$(stat -L -c %a -- "$path" 2>&1); text $? "$said" ;;
     make-new)
       said=$(mkdir -- "$path" 2>&1); code=$?
       case $code$said in *'File exists'*) text 0 no ;; 0*) text 0 yes ;; *) answer "$code" "$said" ;; esac ;;
@@ -91,8 +91,9 @@ export function remoteFiles(bash: RemoteBash): SharedFiles {
 
   const content = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
   return {
-    async makeAll(dir) {
-      await there(dir, ask('make-all', dir));
+    async mode(path) {
+      const found = await ask('mode', path);
+      return found && Number.parseInt(String(found), 8);
     },
     async makeNew(dir) {
       return String(await there(dir, ask('make-new', dir))) === 'yes';

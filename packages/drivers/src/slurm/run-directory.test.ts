@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -30,6 +32,25 @@ beforeEach(() => {
 afterEach(() => rmSync(shared, { recursive: true, force: true }));
 
 const claim = (): string => join(directories.of(run), 'claim');
+
+test('a directory that is not there is not made, and says what to do; once it is there all is well', async () => {
+  rmSync(shared, { recursive: true });
+  await expect(directories.open()).rejects.toThrow(`the directory ${shared} is not there; make it`);
+  await expect(directories.prepare(run, files)).rejects.toThrow('is not there');
+  expect(existsSync(shared)).toBe(false);
+  mkdirSync(shared);
+  expect(await directories.open()).toEqual([]);
+});
+
+test('a directory that other people can write to is refused', async () => {
+  for (const mode of [0o1777, 0o770]) {
+    chmodSync(shared, mode);
+    await expect(directories.open()).rejects.toThrow(`other people can write to the directory ${shared}`);
+  }
+  expect(readdirSync(shared)).toEqual([]);
+  chmodSync(shared, 0o755);
+  expect(await directories.open()).toEqual([]);
+});
 
 test('a run is fresh once, and its words reach the file as they are', async () => {
   expect(await directories.prepare(run, files)).toBe(true);

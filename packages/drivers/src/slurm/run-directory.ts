@@ -102,7 +102,9 @@ export function runDirectories(shared: string, files: SharedFiles): RunDirectori
   let made: Promise<unknown> | null = null;
   let marks = 0;
   const make = (): Promise<unknown> => {
-    made ??= Promise.all(['runs', 'over', 'epoch'].map((name) => files.makeAll(join(shared, name))));
+    made ??= checked(shared, files).then(() =>
+      Promise.all(['runs', 'over', 'epoch'].map((name) => files.makeNew(join(shared, name)))),
+    );
     made.catch(() => {
       made = null;
     });
@@ -236,6 +238,23 @@ export function runDirectories(shared: string, files: SharedFiles): RunDirectori
   };
 }
 
+/**
+ * It is not made where it is missing: a wrong path, or a file system that is not mounted, would become an empty directory that no
+ * node sees, in which no run of before is found.
+ */
+async function checked(shared: string, files: SharedFiles): Promise<void> {
+  const mode = await files.mode(shared);
+  if (mode === null)
+    throw new Error(
+      `the directory ${shared} is not there; make it on a file system that every node sees (mkdir -m 700), or mount that`,
+    );
+  if ((mode & writableByOthers) !== 0)
+    throw new Error(
+      `other people can write to the directory ${shared}, and so change what jobs run; give one that only its owner can write to (chmod 700)`,
+    );
+}
+
+const writableByOthers = 0o022;
 const statusBytesMax = 4096;
 
 const nothing = {

@@ -1,7 +1,7 @@
 // One contract for the shared directory, here and over a shell. That the shell is on another machine is tested with a real sshd
 // (tests/slurm/ssh.test.ts); here it is one of this machine.
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -38,9 +38,17 @@ describe.each([
     expect(made.filter(Boolean)).toHaveLength(1);
     expect(statSync(path).mode & 0o777).toBe(0o700);
     await expect(files.makeNew(join(dir, 'no', 'such'))).rejects.toThrow();
-    await files.makeAll(join(dir, 'a', 'b'));
-    await files.makeAll(join(dir, 'a', 'b'));
-    expect((await files.names(dir))?.toSorted()).toEqual(['a', 'claim']);
+    expect(await files.names(dir)).toEqual(['claim']);
+  });
+
+  test('who may write to it is told as chmod says it', async () => {
+    const path = join(dir, 'open');
+    await files.makeNew(path);
+    for (const mode of [0o700, 0o755, 0o1777, 0o2770]) {
+      chmodSync(path, mode);
+      expect(await files.mode(path)).toBe(mode);
+    }
+    expect(await files.mode(join(dir, 'no', 'such'))).toBeNull();
   });
 
   test('what is written is read as it is, whatever it is', async () => {
@@ -114,7 +122,8 @@ describe.each([
 
   test('what is moved is there and nowhere else, and what is removed is gone with all below it', async () => {
     const [from, to] = [join(dir, 'from'), join(dir, 'to')];
-    await files.makeAll(join(from, 'below'));
+    await files.makeNew(from);
+    await files.makeNew(join(from, 'below'));
     await files.move(from, to);
     expect(await files.names(from)).toBeNull();
     expect(await files.names(to)).toEqual(['below']);

@@ -5,9 +5,9 @@ import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 
 export interface SharedFiles {
-  /** With all that is above it; for us alone. */
-  makeAll(dir: string): Promise<void>;
-  /** False when it is there already: whoever makes it is the only one. */
+  /** Who may do what with it, as chmod writes it; null when it is not there. */
+  mode(path: string): Promise<number | null>;
+  /** For us alone; false when it is there already: whoever makes it is the only one. */
   makeNew(dir: string): Promise<boolean>;
   names(dir: string): Promise<string[] | null>;
   read(file: string): Promise<string | null>;
@@ -39,8 +39,9 @@ export interface StampedText {
 
 /** Of a file system that this machine has. */
 export const localFiles: SharedFiles = {
-  async makeAll(dir) {
-    await mkdir(dir, { recursive: true, mode: 0o700 });
+  async mode(path) {
+    const found = await orMissing(stat(path));
+    return found && found.mode & 0o7777;
   },
   async makeNew(dir) {
     try {

@@ -23,7 +23,7 @@ export interface TestSlurm {
   readonly env: Readonly<Record<string, string>>;
   /** Names of its nodes: two below each of two leaf switches. */
   readonly nodes: readonly string[];
-  /** A directory that every node sees. */
+  /** A directory that every node sees; `muster` in it is one for Muster. */
   readonly shared: string;
   readonly controller: Daemon;
   readonly slurmd: ReadonlyMap<string, Daemon>;
@@ -143,8 +143,8 @@ async function writeConfiguration(
   accounting: readonly string[],
   { cpus = 8, memoryMib = 4000 }: SlurmOptions,
 ): Promise<void> {
-  for (const name of ['state', 'munge', 'shared', ...nodes.map((node) => `spool-${node}`)])
-    mkdirSync(join(dir, name));
+  for (const name of ['state', 'munge', 'shared', 'shared/muster', ...nodes.map((node) => `spool-${node}`)])
+    mkdirSync(join(dir, name), { mode: 0o755 });
   writeFileSync(join(dir, 'munge', 'key'), randomBytes(128), { mode: 0o400 });
   // Devices that anybody may open: four times the null device.
   for (const index of [0, 1, 2, 3]) await run('mknod', [join(dir, `gpu${index}`), 'c', '1', '3']);
