@@ -113,7 +113,7 @@ const table: Readonly<Record<string, Row>> = {
   'GET /v1/clusters': { url: plain('/v1/clusters'), expect: operating },
   'PUT /v1/clusters/:name': {
     url: ({ n }) => `/v1/clusters/new-${n}`,
-    body: () => ({ kind: 'slurm', directory: '/shared' }),
+    body: ({ n }) => ({ kind: 'slurm', directory: `/shared/new-${n}` }),
     expect: [401, 403, 403, 403, 403, 201],
   },
   'POST /v1/clusters/test': {
@@ -239,7 +239,7 @@ async function fixture(route = ''): Promise<Fixture> {
   const token = (await ask('/v1/tokens', { name: 'victim', role: 'member', project: 'a' })).id as string;
   const array = (await ask('/v1/jobs', { ...aJob, project: 'a', array: { count: 3 } })).id as string;
   const cluster = `cluster-${n}`;
-  const config = { kind: 'slurm', directory: '/shared' };
+  const config = { kind: 'slurm', directory: `/shared/${n}` };
   // Only where it is asked for: events of the others shall fit on one page below.
   if (route.includes('/clusters/:name'))
     await world.ask('PUT', `/v1/clusters/${cluster}`, { token: operator, body: config });

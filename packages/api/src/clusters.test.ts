@@ -49,6 +49,28 @@ test('a configuration is set anew; what may not change says which field and why'
   await set(config);
 });
 
+test('refuses a second cluster in the place of another, because each would stop what the other runs', async () => {
+  const same = await put('twin', { ...config, directory: '//shared/./', partition: 'gpu' });
+  expect([same.statusCode, same.json().code]).toEqual([409, 'conflict']);
+  expect(same.json().detail).toContain('another cluster keeps its runs in directory /shared already');
+  const pods = { kind: 'kubernetes', kubeconfig: '/etc/west', context: 'west' };
+  expect((await put('west', pods)).statusCode).toBe(201);
+  expect((await put('west-2', { ...pods, image: 'x' })).json().detail).toContain(
+    'namespace muster of context west in /etc/west already',
+  );
+  for (const other of [{ namespace: 'two' }, { context: 'east' }])
+    expect((await put(`west-${Object.values(other)}`, { ...pods, ...other })).statusCode).toBe(201);
+  const over = { ...config, ssh: { host: 'login' } };
+  expect((await put('over-ssh', over)).statusCode).toBe(201);
+  const moved = await world.ask('PUT', '/v1/clusters/west-two/config', { token, body: pods });
+  expect([moved.statusCode, moved.json().detail]).toEqual([
+    409,
+    expect.stringContaining('a namespace of its own'),
+  ]);
+  for (const name of ['west', 'west-two', 'west-east', 'over-ssh'])
+    await world.ask('DELETE', `/v1/clusters/${name}`, { token });
+});
+
 test.each([
   ['an unknown field', { ...config, partitoin: 'x' }, '/partitoin'],
   ['a relative path', { ...config, directory: 'shared' }, '/directory'],

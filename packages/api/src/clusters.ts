@@ -8,9 +8,10 @@ import {
   clusterConfigSchema,
   isName,
   nameRule,
+  placeOfRuns,
   refusedFields,
 } from '@muster/model';
-import type { ClusterRow, ClusterSums, Outcome } from '@muster/store';
+import type { ClusterNotAdded, ClusterRow, ClusterSums, Outcome } from '@muster/store';
 import * as z from 'zod';
 import { defaultLimit, pageQuery } from './check-input.ts';
 import { clusterSchema, clusterTestSchema } from './cluster-schemas.ts';
@@ -95,22 +96,36 @@ const addCluster = route({
     const refused = answer.outcome === 'refused' ? answer.refusal : null;
     if (found?.row && refused === 'exists' && canonicalJson(found.row.config) === canonicalJson(config))
       return { body: clusterView(found) };
-    const { sequence } = committed(answer, (refusal) => notAdded(refusal, name), 'list the clusters to see');
+    const refusedAs = (refusal: ClusterNotAdded) => notAdded(refusal, name, config);
+    const { sequence } = committed(answer, refusedAs, 'list the clusters to see');
     if (!found) throw refuse('internal', 'the cluster just added is not there');
     return { status: 201, body: clusterView(found), headers: sequenceHeader(sequence) };
   },
 });
 
-function notAdded(refusal: 'exists' | 'has-agents', name: string): RefusedError {
-  return refusal === 'exists'
-    ? refuse(
+function notAdded(refusal: ClusterNotAdded, name: string, config: ClusterConfig): RefusedError {
+  switch (refusal) {
+    case 'exists':
+      return refuse(
         'already-exists',
         `there is a cluster "${name}" already; change it (muster clusters set ${name}), or choose another name`,
-      )
-    : refuse(
+      );
+    case 'has-agents':
+      return refuse(
         'conflict',
         `nodes with agents are in cluster "${name}"; choose another name, or remove those nodes first`,
       );
+    case 'place-taken':
+      return placeTaken(name, config);
+  }
+}
+
+function placeTaken(name: string, config: ClusterConfig): RefusedError {
+  const own = config.kind === 'slurm' ? 'directory' : 'namespace';
+  return refuse(
+    'conflict',
+    `another cluster keeps its runs in ${placeOfRuns(config)} already, and the two would stop each other's; "${name}" needs a ${own} of its own`,
+  );
 }
 
 /** One act on a cluster that was connected: look it up, do it, show it. */
@@ -197,8 +212,10 @@ const setCluster = route({
       api,
       call,
       (name) => api.store.setCluster(name, config, call.caller.principal),
-      (refusal, name) =>
-        refusal === 'not-found' || !before ? gone(name) : notChanged(name, before, config, refusal),
+      (refusal, name) => {
+        if (refusal === 'place-taken') return placeTaken(name, config);
+        return refusal === 'not-found' || !before ? gone(name) : notChanged(name, before, config, refusal);
+      },
     );
   },
 });

@@ -40,6 +40,28 @@ export function lostAfterMs(config: ClusterConfig): number | null {
   return parsed.ok ? parsed.value : null;
 }
 
+/**
+ * Where the runs of a cluster are kept, in words; null where each node keeps its own. What is found there and is not known is taken
+ * for a leftover and stopped, so two clusters in one place would stop each other's runs.
+ */
+export function placeOfRuns(config: ClusterConfig): string | null {
+  switch (config.kind) {
+    case 'agent':
+      return null;
+    case 'slurm': {
+      const path = `/${config.directory
+        .split('/')
+        .filter((part) => part !== '' && part !== '.')
+        .join('/')}`;
+      return `directory ${path}${config.ssh === undefined ? '' : ` on ${config.ssh.host}`}`;
+    }
+    case 'kubernetes': {
+      const { namespace, kubeconfig, context } = config;
+      return `namespace ${namespace} of ${context === undefined ? '' : `context ${context} in `}${kubeconfig}`;
+    }
+  }
+}
+
 /** Whether its operator said that an older attempt cannot write to the checkpoints of its jobs. */
 export function hasFencedCheckpoints(config: ClusterConfig): boolean {
   return config.kind !== 'agent' && config.fencedCheckpoints;

@@ -173,19 +173,14 @@ export interface Store {
   thaw(cluster: string, by: string): Promise<Outcome<null, 'not-frozen'>>;
 
   // Clusters ---------------------------------------------------------------------------------------------------
-  /** has-agents: nodes with agents are in a cluster of this name, and no driver can speak for those. */
-  addCluster(
-    name: string,
-    config: ClusterConfig,
-    by: string,
-  ): Promise<Outcome<null, 'exists' | 'has-agents'>>;
-  /** By name. */
+  addCluster(name: string, config: ClusterConfig, by: string): Promise<Outcome<null, ClusterNotAdded>>;
   /** Another configuration; what runs there goes on. See configRefusal for what may not change when. */
   setCluster(
     name: string,
     config: ClusterConfig,
     by: string,
-  ): Promise<Outcome<null, 'not-found' | ConfigRefusal>>;
+  ): Promise<Outcome<null, 'not-found' | 'place-taken' | ConfigRefusal>>;
+  /** By name. */
   clusters(): Promise<readonly ClusterRow[]>;
   /** What the nodes of each cluster have together, those of agents too. */
   clusterSums(): Promise<readonly ClusterSums[]>;
@@ -441,6 +436,12 @@ export interface Struck {
   /** spared: enough for a quarantine, which would have taken too much of the pool. */
   readonly outcome: 'counted' | 'quarantined' | 'spared';
 }
+
+/**
+ * has-agents: nodes with agents are in a cluster of this name, and no driver can speak for those. place-taken: another cluster keeps
+ * its runs where this one would (placeOfRuns).
+ */
+export type ClusterNotAdded = 'exists' | 'has-agents' | 'place-taken';
 
 export interface ClusterRow {
   readonly name: string;

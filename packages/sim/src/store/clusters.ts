@@ -10,7 +10,7 @@ import {
   type EventBody,
   type RunId,
 } from '@muster/model';
-import type { AdmitNode, Admitted, ClusterRow, ClusterSums, Outcome } from '@muster/store';
+import type { AdmitNode, Admitted, ClusterNotAdded, ClusterRow, ClusterSums, Outcome } from '@muster/store';
 import {
   Changes,
   closedOf,
@@ -18,8 +18,10 @@ import {
   drainByCluster,
   drainedEvent,
   fenceRun,
+  isPlaceTaken,
   isUnheard,
   mayFailOver,
+  notAddedTo,
   notedCluster,
   silenceNode,
 } from '@muster/store/rules';
@@ -76,11 +78,12 @@ export function addCluster(
   name: string,
   config: ClusterConfig,
   by: string,
-): Outcome<null, 'exists' | 'has-agents'> {
+): Outcome<null, ClusterNotAdded> {
   return settled(database, (tx) => {
     const agents = nodesOf(tx.tables, name).some((node) => !spokenFor(node));
     if (config.kind !== 'agent' && agents) return 'has-agents';
-    if (tx.tables.clusters.has(name)) return 'exists';
+    const refusal = notAddedTo(tx.tables.clusters.values(), name, config);
+    if (refusal !== null) return refusal;
     const made = { createdMs: tx.nowMs, createdBy: by };
     const state: ClusterState = { state: 'new', sinceMs: tx.nowMs };
     tx.tables.clusters.set(name, { name, config, state, drain: null, answeredMs: null, ...made });
@@ -94,7 +97,7 @@ export function setCluster(
   name: string,
   config: ClusterConfig,
   by: string,
-): Outcome<null, 'not-found' | ConfigRefusal> {
+): Outcome<null, 'not-found' | 'place-taken' | ConfigRefusal> {
   return settled(database, (tx) => {
     const cluster = tx.tables.clusters.get(name);
     if (!cluster) return 'not-found';
@@ -103,6 +106,7 @@ export function setCluster(
     const held = { nodes: nodes.length, runs: nodes.reduce((sum, { runs }) => sum + runs, 0) };
     const refusal = configRefusal(cluster.config, config, held);
     if (refusal) return refusal;
+    if (isPlaceTaken(tx.tables.clusters.values(), name, config)) return 'place-taken';
     tx.tables.clusters.set(name, { ...cluster, config });
     append(tx, { kind: 'cluster.changed', cluster: name, config, by });
     return { value: null };

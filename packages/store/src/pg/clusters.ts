@@ -11,10 +11,17 @@ import {
   type NodeId,
   type RunId,
 } from '@muster/model';
-import type { AdmitNode, Admitted, ClusterRow, ClusterSums, Outcome } from '../contract.ts';
+import type { AdmitNode, Admitted, ClusterNotAdded, ClusterRow, ClusterSums, Outcome } from '../contract.ts';
 import type { Database, Tx } from '../database.ts';
 import { drainedEvent } from '../rules/admin-rules.ts';
-import { closedOf, drainAfterCluster, drainByCluster, notedCluster } from '../rules/cluster-rules.ts';
+import {
+  closedOf,
+  drainAfterCluster,
+  drainByCluster,
+  isPlaceTaken,
+  notAddedTo,
+  notedCluster,
+} from '../rules/cluster-rules.ts';
 import { fenceRun, isUnheard, mayFailOver } from '../rules/failover-rules.ts';
 import { silenceNode } from '../rules/node-rules.ts';
 import { Changes, type NodeRecord } from '../rules/records.ts';
@@ -52,11 +59,15 @@ async function lockCluster(tx: Tx, name: string): Promise<ClusterRow | null> {
   return (await tx.query<ClusterRow>(lock, [name]))[0] ?? null;
 }
 
+// Two clusters may be added or changed at once, and neither would see the other's place.
+const lockPlaces = {
+  name: 'lock-cluster-places',
+  text: `SELECT pg_advisory_xact_lock(hashtext('muster.cluster_places'))`,
+};
 const insertCluster = {
   name: 'insert-cluster',
   text: `
-INSERT INTO cluster (name, config, state, created_ms, created_by) VALUES ($1, $2::jsonb, $3::jsonb, $4, $5)
-ON CONFLICT (name) DO NOTHING RETURNING name`,
+INSERT INTO cluster (name, config, state, created_ms, created_by) VALUES ($1, $2::jsonb, $3::jsonb, $4, $5)`,
 };
 const withAgents = {
   name: 'agents-in-cluster',
@@ -68,12 +79,14 @@ export function addCluster(
   name: string,
   config: ClusterConfig,
   by: string,
-): Promise<Outcome<null, 'exists' | 'has-agents'>> {
+): Promise<Outcome<null, ClusterNotAdded>> {
   return settled(database, async (tx) => {
+    await tx.query(lockPlaces);
     if (config.kind !== 'agent' && (await tx.query(withAgents, [name])).length > 0) return 'has-agents';
+    const refusal = notAddedTo(await tx.query<ClusterRow>(list), name, config);
+    if (refusal !== null) return refusal;
     const state = JSON.stringify({ state: 'new', sinceMs: tx.nowMs } satisfies ClusterState);
-    const made = await tx.query(insertCluster, [name, JSON.stringify(config), state, tx.nowMs, by]);
-    if (made.length === 0) return 'exists';
+    await tx.query(insertCluster, [name, JSON.stringify(config), state, tx.nowMs, by]);
     append(tx, { kind: 'cluster.added', cluster: name, config, by });
     return { value: null };
   });
@@ -93,8 +106,9 @@ export function setCluster(
   name: string,
   config: ClusterConfig,
   by: string,
-): Promise<Outcome<null, 'not-found' | ConfigRefusal>> {
+): Promise<Outcome<null, 'not-found' | 'place-taken' | ConfigRefusal>> {
   return settled(database, async (tx) => {
+    await tx.query(lockPlaces);
     const cluster = await lockCluster(tx, name);
     if (!cluster) return 'not-found';
     if (canonicalJson(cluster.config) === canonicalJson(config)) return { value: null };
@@ -106,6 +120,7 @@ export function setCluster(
     const [held] = await tx.query<{ nodes: number; runs: number }>(heldIn, [name]);
     const refusal = configRefusal(cluster.config, config, held ?? { nodes: 0, runs: 0 });
     if (refusal) return refusal;
+    if (isPlaceTaken(await tx.query<ClusterRow>(list), name, config)) return 'place-taken';
     await tx.query(setConfig, [name, JSON.stringify(config)]);
     append(tx, { kind: 'cluster.changed', cluster: name, config, by });
     return { value: null };

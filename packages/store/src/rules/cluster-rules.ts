@@ -1,15 +1,38 @@
 // What becomes of the nodes of a cluster that was connected: which are new, and which take no work. A drain that comes from the
 // cluster ends when the cluster says so; what an operator said of one node stands before it.
 import {
+  type ClusterConfig,
   type ClusterSign,
   type ClusterState,
   type Drain,
   type EventBody,
   lostAfterMs,
+  placeOfRuns,
   stepCluster,
 } from '@muster/model';
 import type { AdmitNode, ClusterRow } from '../contract.ts';
 import type { NodeRecord } from './records.ts';
+
+/** Why a cluster is not added to these; null when it is. */
+export function notAddedTo(
+  rows: Iterable<Pick<ClusterRow, 'name' | 'config'>>,
+  name: string,
+  config: ClusterConfig,
+): 'exists' | 'place-taken' | null {
+  const all = [...rows];
+  if (all.some((row) => row.name === name)) return 'exists';
+  return isPlaceTaken(all, name, config) ? 'place-taken' : null;
+}
+
+/** Whether another cluster keeps its runs where this one would. */
+export function isPlaceTaken(
+  rows: Iterable<Pick<ClusterRow, 'name' | 'config'>>,
+  name: string,
+  config: ClusterConfig,
+): boolean {
+  const place = placeOfRuns(config);
+  return place !== null && [...rows].some((row) => row.name !== name && placeOfRuns(row.config) === place);
+}
 
 const unlisted = 'the cluster no longer lists it';
 

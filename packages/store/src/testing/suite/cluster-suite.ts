@@ -28,6 +28,8 @@ const slurm: ConfigOf<'slurm'> = {
   ports: { first: 20_000, count: 100 },
 };
 
+const elsewhere = { ...slurm, directory: '/shared/elsewhere' };
+
 const listed = (knownAs: string, closed: string | null = null): AdmitNode => {
   return { node: newId.node(), name: `alpha-${knownAs}`, knownAs, closed };
 };
@@ -52,8 +54,8 @@ const drainOf = async (store: Store, name: string) => (await store.node(name))?.
 export function clusterSuite(harness: Harness): void {
   test('a cluster is added once, listed by name, and removed', async () => {
     const store = await harness.store();
-    for (const name of ['beta', 'alpha'])
-      expect(await store.addCluster(name, slurm, 'ada')).toMatchObject({ outcome: 'committed' });
+    expect(await store.addCluster('beta', elsewhere, 'ada')).toMatchObject({ outcome: 'committed' });
+    expect(await store.addCluster('alpha', slurm, 'ada')).toMatchObject({ outcome: 'committed' });
     expect(await store.addCluster('alpha', slurm, 'bob')).toEqual({ outcome: 'refused', refusal: 'exists' });
     const rows = await store.clusters();
     expect(rows.map(({ name }) => name)).toEqual(['alpha', 'beta']);
@@ -61,6 +63,21 @@ export function clusterSuite(harness: Harness): void {
     expect(await store.removeCluster('beta', 'ada')).toMatchObject({ outcome: 'committed' });
     expect(await store.removeCluster('beta', 'ada')).toEqual({ outcome: 'refused', refusal: 'not-found' });
     expect(await kinds(store)).toEqual(['cluster.added', 'cluster.added', 'cluster.removed']);
+  });
+
+  test('two clusters keep no runs in one place, also when they are added at once', async () => {
+    const store = await harness.store();
+    const added = await Promise.all(['alpha', 'beta'].map((name) => store.addCluster(name, slurm, 'ada')));
+    expect(added.map(({ outcome }) => outcome).toSorted()).toEqual(['committed', 'refused']);
+    expect(added.find(({ outcome }) => outcome === 'refused')).toMatchObject({ refusal: 'place-taken' });
+    expect(await store.addCluster('gamma', elsewhere, 'ada')).toMatchObject({ outcome: 'committed' });
+    expect(await store.setCluster('gamma', slurm, 'ada')).toEqual({
+      outcome: 'refused',
+      refusal: 'place-taken',
+    });
+    const [first] = await store.clusters();
+    await store.removeCluster(first?.name ?? '', 'ada');
+    expect(await store.addCluster('delta', slurm, 'ada')).toMatchObject({ outcome: 'committed' });
   });
 
   test('no driver speaks for nodes that have agents', async () => {
