@@ -12,9 +12,9 @@ onSlurm('the guide for Slurm', (slurm) => {
   beforeAll(async () => {
     const directory = join(slurm().shared, 'muster');
     const conf = slurm().env.SLURM_CONF as string;
-    const text = slurmGuide.text
-      .replaceAll('directory: /shared/muster', `directory: ${directory}\nconf: ${conf}`)
-      .replaceAll('/shared/muster', directory);
+    const text = slurmGuide.text.replaceAll(/(directory: )?\/shared\/muster/g, (_, field?: string) =>
+      field === undefined ? directory : `${field}${directory}\nconf: ${conf}`,
+    );
     system = await startGuided({ ...slurmGuide, text }, []);
   });
   afterAll(() => system?.close());

@@ -96,7 +96,9 @@ test('a move that could never be placed is refused before anything is stopped', 
   world.control.verdict = { kind: 'impossible', reasons: [], nearest: [] };
   const answer = await ask('POST', `/v1/jobs/${job}/move`, { to: 'west' });
   expect(answer.statusCode).toBe(409);
-  expect(answer.json<{ detail: string }>().detail).toMatch(/could never start there \(to cluster west\)/);
+  expect(answer.json<{ detail: string }>().detail).toMatch(
+    /could never start when moved to cluster west, so it stays/,
+  );
   expect((await world.store.runs(job)).find(({ id }) => id === unit.run)?.state.state).toBe('running');
 });
 
@@ -177,7 +179,7 @@ test('a cluster is declared lost only when nothing of it is heard, and says firs
 test('of a run that nobody hears of in a cluster, why says which proof is missing, and what fencing would need', async () => {
   const said = async (fencedCheckpoints: boolean, checkpoint: object | undefined): Promise<string> => {
     const cluster = `lost-${port}`;
-    const config = { kind: 'slurm', directory: '/shared', lostAfter: '10s', fencedCheckpoints };
+    const config = { kind: 'slurm', directory: `/shared/${cluster}`, lostAfter: '10s', fencedCheckpoints };
     expect((await ask('PUT', `/v1/clusters/${cluster}`, config)).statusCode).toBe(201);
     const listed = { node: newId.node(), name: `${cluster}-n1`, knownAs: 'n1', closed: null };
     await world.store.admitNodes(epoch, cluster, [listed]);

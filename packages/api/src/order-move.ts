@@ -110,7 +110,7 @@ async function waitingThere(api: Api, row: JobRow, order: MoveOrder): Promise<st
   if (verdict?.kind === 'impossible')
     throw refuse(
       'conflict',
-      `${row.id} could never start there (${placeText(order.place)}), so it stays where it is: ${verdictText(verdict)}`,
+      `${row.id} could never start when moved ${placeText(order.place)}, so it stays where it is: ${verdictText(verdict)}`,
     );
   return verdict?.kind === 'waits' ? verdictText(verdict) : null;
 }

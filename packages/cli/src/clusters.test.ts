@@ -101,11 +101,29 @@ test('shows what proof is missing of a cluster that does not answer', async () =
   bench.server.on('GET /v1/clusters/alpha/prices', { json: { items: [{ ...item, ...h100 }] } });
   const { stdout } = await bench.user.run(['clusters', 'show', 'alpha']);
   expect(stdout).toContain('2 runs may still run there');
-  expect(stdout).toContain('the cluster must answer, or you say that it is gone: muster clusters lost NAME');
+  expect(stdout).toContain('the cluster must answer, or you say that it is gone: muster clusters lost alpha');
   expect(stdout).toMatch(/Directory +\/shared/);
   expect(stdout).toMatch(/Server +https:\/\/muster\.example/);
   expect(stdout).not.toContain('Projects');
+  expect(stdout).toMatch(/Lost after +15m\n/);
+  expect(stdout).toMatch(/Ports +first 20000, count 1000\n/);
+  expect(stdout).not.toContain('fencedCheckpoints');
   expect(stdout).toMatch(/spot +north +p5 +4 +16 H100 +1\.25 +0\.02/);
+});
+
+test('a cluster that is drained is so since then, not since it answered first', async () => {
+  bench.logIn();
+  const since = new Date(Date.now() - 90_000).toISOString();
+  const drained = {
+    ...alpha,
+    state: 'connected',
+    reason: null,
+    drain: { by: 'ada', reason: 'power', since },
+  };
+  bench.server.on('GET /v1/clusters/alpha', { json: drained });
+  bench.server.on('GET /v1/clusters/alpha/prices', { json: { items: [] } });
+  const { stdout } = await bench.user.run(['clusters', 'show', 'alpha']);
+  expect(stdout).toMatch(/State +draining for (1m|2m)/);
 });
 
 test('looks at a cluster before it is added', async () => {
@@ -207,7 +225,7 @@ test('a drain with --move tells of each run what becomes of it, and fails when o
   const items = [
     { job: 'job_1', moves: true, detail: null },
     { job: 'job_2', moves: true, detail: 'waits: no room' },
-    { job: 'job_3', moves: false, detail: 'it could never start there' },
+    { job: 'job_3', moves: false, detail: 'job_3 could never start when moved' },
   ];
   bench.server.on('POST /v1/clusters/alpha/move', { json: { items } });
   const command = ['clusters', 'drain', 'alpha', '--reason', 'power', '--move', '--to', 'west'];

@@ -79,7 +79,7 @@ export function createProgram(cli: Cli, extra: readonly ExtraCommands[] = []): C
     .usage('<command> [flags]')
     .helpCommand(false)
     .enablePositionalOptions()
-    .configureHelp({ subcommandTerm: term, visibleOptions })
+    .configureHelp({ subcommandTerm: term, visibleOptions, commandDescription: flowing })
     .helpOption('-h, --help', 'this text')
     .addHelpText('after', footer)
     .version(cli.version.version, '-V, --version', 'print the version');
@@ -111,8 +111,13 @@ function visibleOptions(command: Command): Option[] {
   return command.parent === null ? [] : new Help().visibleOptions(command);
 }
 
+/** Lines of a paragraph become one, for the terminal to break; empty and indented ones stay. */
+function flowing(command: Command): string {
+  return command.description().replace(/(?<=^\S.*)\n(?=\S)/gm, ' ');
+}
+
 const everywhere =
-  '\nFlags of every command: --profile --server --token-file -o --no-color -v; see: muster --help';
+  '\nFlags of every command (muster --help says more):\n  --profile --server --token-file -o --no-color -v';
 
 const footer = `
 Flags of every command:
@@ -126,7 +131,7 @@ Flags of every command:
 Start here:  muster up                          a whole system on this machine
              muster run --gpus 1 -- nvidia-smi  a job, followed to its end
              muster why JOB                     why it waits and what would help
-More:        muster help <command>, muster help exit-codes, muster help environment`;
+More:        muster help <command>, help exit-codes, help environment`;
 
 function globalOptions(): Option[] {
   return [

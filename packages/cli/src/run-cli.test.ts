@@ -24,6 +24,15 @@ test('without arguments the help is the answer', async () => {
   expect(stderr).toBe('');
 });
 
+test('help fits a terminal of 80 columns: paragraphs are broken there, and nowhere else', async () => {
+  for (const command of [[], ['clusters', 'add'], ['clusters', 'drain'], ['clusters', 'lost'], ['move']]) {
+    const { stdout } = await bench.user.run([...command, '--help'], { tty: true, columns: 80 });
+    for (const line of stdout.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
+  }
+  const { stdout } = await bench.user.run(['clusters', 'drain', '--help'], { tty: true, columns: 80 });
+  expect(stdout).toContain('what runs\nthere goes on. With --move it goes on elsewhere: each run');
+});
+
 test.each([
   [['sumbit'], 2, `unknown command 'sumbit'; did you mean "submit"? see: muster --help`],
   [

@@ -39,10 +39,11 @@ export function showCommand(cli: Cli): Command {
 }
 
 function lines(cli: Cli, cluster: ClusterView): string[] {
-  const { nodes, devices, runs, unproven, stateSince } = cluster;
+  const { nodes, devices, runs, unproven, drain } = cluster;
   const field = (title: string, value: string): string =>
     `${cli.paint('dim', title.padEnd(11))} ${clean(value)}`;
-  const since = stateSince === null ? '' : ` for ${elapsed(stateSince, null, cli.nowMs)}`;
+  const began = stateOf(cluster) === 'draining' && drain ? drain.since : cluster.stateSince;
+  const since = began === null ? '' : ` for ${elapsed(began, null, cli.nowMs)}`;
   return [
     `${cli.paint('dim', 'Cluster'.padEnd(11))} ${cli.paint('bold', clean(cluster.name))}  ${cluster.kind}`,
     `${cli.paint('dim', 'State'.padEnd(11))} ${paintState(cli.paint, stateOf(cluster))}${since}`,
@@ -60,28 +61,49 @@ function lines(cli: Cli, cluster: ClusterView): string[] {
 }
 
 /** What is missing, and what would bring it. */
-function unprovenText({ kind, unproven }: ClusterView): string {
+function unprovenText({ name, kind, unproven }: ClusterView): string {
   const what = unproven === 1 ? '1 run may still run there' : `${unproven} runs may still run there`;
   const proof =
     kind === 'agent'
       ? 'their leases end by themselves'
-      : 'the cluster must answer, or you say that it is gone: muster clusters lost NAME, or of one node: muster nodes lost NODE';
+      : `the cluster must answer, or you say that it is gone: muster clusters lost ${name}, or of one node: muster nodes lost NODE`;
   return `${what}, and starts nowhere else until its end is proven: ${proof}`;
 }
 
 function configLines({ config }: ClusterView): [string, string][] {
   if (!config) return [];
   return Object.entries(config)
-    .filter(([key, value]) => key !== 'kind' && key !== 'serverUrl' && !isEmptyRecord(value))
-    .map(([key, value]) => [
-      `${key[0]?.toUpperCase()}${key.slice(1)}`,
-      typeof value === 'string' ? value : JSON.stringify(value),
-    ]);
+    .filter(
+      ([key, value]) => key !== 'kind' && key !== 'serverUrl' && value !== false && !isEmptyRecord(value),
+    )
+    .map(([key, value]) => [configTitles[key] ?? `${key[0]?.toUpperCase()}${key.slice(1)}`, wordsOf(value)]);
 }
+
+/** Of fields whose name is no title, or too long for one. */
+const configTitles: Readonly<Record<string, string>> = {
+  lostAfter: 'Lost after',
+  fencedCheckpoints: 'Fenced',
+  imagePullPolicy: 'Pull',
+  imagePullSecrets: 'Secrets',
+  runtimeClass: 'Runtime',
+};
 
 function isEmptyRecord(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
+
+/** A value as one line: `first 20000, count 1000`; what has parts of its own stands in brackets. */
+function wordsOf(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (Array.isArray(value)) return value.map(inside).join(', ');
+  return Object.entries(value)
+    .map(([key, one]) => `${key} ${inside(one)}`)
+    .join(', ');
+}
+
+const inside = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? `(${wordsOf(value)})` : wordsOf(value);
 
 const priceColumns: Column<ClusterPricesView['items'][number]>[] = [
   { title: 'POOL', cell: ({ pool }) => pool, importance: 60, least: 6 },

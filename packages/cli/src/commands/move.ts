@@ -53,7 +53,9 @@ export function moveCommand(cli: Cli): Command {
 /** What became of everything that was to leave a place. */
 export function tellMoved(cli: Cli, items: readonly MovedView[]): void {
   for (const { job, moves, detail } of items)
-    cli.line(`${job} ${moves ? 'is being moved' : 'stays'}${detail === null ? '' : `: ${clean(detail)}`}`);
+    cli.line(
+      `${job} ${moves ? 'is being moved' : 'stays'}${detail === null ? '' : `: ${clean(detail).replace(`${job} `, 'it ')}`}`,
+    );
   if (items.length === 0) cli.line('nothing runs there');
 }
 

@@ -39,7 +39,9 @@ async function list(cli: Cli, client: MusterClient, cluster: string | undefined)
   if (isData(cli)) return { value: { items, next: null } };
   if (items.length === 0)
     return [
-      cluster === undefined ? 'There is no node yet.' : `Cluster ${clean(cluster)} has no node.`,
+      cluster === undefined
+        ? 'There is no node yet.'
+        : `No node is in a cluster ${clean(cluster)}; the clusters:  muster clusters`,
       'Add one:  muster nodes token   and then on the machine   muster agent --server URL --token-file FILE',
       cluster === undefined
         ? 'Or connect a cluster:  muster clusters add NAME --help'

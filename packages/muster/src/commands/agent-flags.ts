@@ -43,8 +43,8 @@ export function agentCommand(cli: Cli): Command {
     .option('--name <name>', "the node's name; the host's when left out")
     .option('--dir <folder>', "the agent's own folder; /var/lib/muster-agent or ~/.local/state/muster-agent")
     .option(
-      '--devices <kind=n:model:memory:interconnect:generation>',
-      'declare devices, such as gpu=8:H100:80GiB; several times',
+      '--devices <devices>',
+      'declare devices: kind=count:model:memory:interconnect:generation, all but the first two may be left out; such as gpu=8:H100:80GiB; several times',
       collect,
     )
     .option('--cpus <n>', 'cores to give to jobs; all when left out')

@@ -32,8 +32,8 @@ export function upCommand(cli: Cli): Command {
     .option('--port <n>', 'port of the server; 0 picks a free one', '6878')
     .option('--agents <n>', 'how many agents, each a node of its own', '1')
     .option(
-      '--devices <kind=n:model:memory:interconnect:generation>',
-      'declare devices of each node, such as gpu=8:H100; several times',
+      '--devices <devices>',
+      'declare devices of each node: kind=count:model:memory:interconnect:generation, all but the first two may be left out; such as gpu=8:H100; several times',
       collect,
     )
     .option('--cpus <n>', 'cores of each node; its part of the machine, at least one, when left out')
