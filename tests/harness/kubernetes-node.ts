@@ -165,6 +165,9 @@ function writeKubelet(dir: string, cgroup: string, { address }: NodeNetwork, { d
     cgroupRoot: `/${cgroup}`,
     cgroupsPerQOS: false,
     enforceNodeAllocatable: [],
+    // Without control groups of pods (cgroupsPerQOS) it panics when a pod is removed while it is synchronised: it takes the missing
+    // record of what it gave the container for a resize.
+    featureGates: { InPlacePodVerticalScaling: false },
     failSwapOn: false,
     podLogsDir: `${dir}/logs`,
     staticPodPath: '',

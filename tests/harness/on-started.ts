@@ -1,8 +1,18 @@
 // A block of tests on something real that is started for it and stopped behind it.
 import { notRun } from '@muster/store/testing';
-import { afterAll, beforeAll, describe } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { lastWords } from './last-words.ts';
 
-interface Stoppable {
+/** With the logs of its programs. */
+interface Logged {
+  readonly dir: string;
+}
+
+/** One cluster, or several things that were started together. */
+interface Stoppable extends Partial<Logged> {
+  readonly slurm?: Logged;
+  readonly kubernetes?: Logged;
+  readonly system?: Logged;
   stop(): Promise<void>;
 }
 
@@ -22,9 +32,17 @@ export function onStarted<Real extends Stoppable>(
     beforeAll(async () => {
       real = await start();
     });
+    afterEach(({ task }) => {
+      if (real && task.result?.state === 'fail')
+        for (const dir of logsOf(real)) console.error(lastWords(dir));
+    });
     afterAll(async () => {
       await real?.stop();
     });
     body(() => real as Real);
   });
+}
+
+function logsOf({ dir, slurm, kubernetes, system }: Stoppable): string[] {
+  return [dir, slurm?.dir, kubernetes?.dir, system?.dir].filter((one) => one !== undefined);
 }

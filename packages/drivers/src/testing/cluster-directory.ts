@@ -26,7 +26,7 @@ export async function clusterDirectory(kind: 'slurm' | 'kubernetes' | 'ssh'): Pr
     dir,
     remove() {
       // Kept for a look; the next run is to leave it alone.
-      if (process.env.MUSTER_KEEP) rmSync(join(dir, mark));
+      if (process.env.MUSTER_KEEP) rmSync(join(dir, mark), { force: true });
       else rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
       letGo?.();
     },
