@@ -57,6 +57,10 @@ export class Margins {
     return this.#limits.values();
   }
 
+  get isLimited(): boolean {
+    return this.#limits.size > 0;
+  }
+
   /** A search of an earlier plan that need not be made again was limited there. */
   keep(limit: Limit): void {
     this.#limit(limit.project.id * this.#width + limit.key, limit);

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
 import { demand, devices, gpus, group, job, jobId, node, oneTask } from './testing/builders.ts';
 import { starts } from './testing/plan-text.ts';
+import { bare, referenceUnits } from './testing/reference.ts';
 import { World } from './testing/world.ts';
 
 const minute = 60_000;
@@ -195,6 +196,37 @@ describe('thrash (kueue 6143, 6861, 7101, 13662; armada 5073)', () => {
     world.submit(job(3, oneTask(8), { project: 'blue' }));
     expect(play(world, 1000)).toBe(1);
     expect(running(world)).toEqual([jobId(3)]);
+  });
+
+  test('one whom a job may not stop in turn does not hide from it another whom it may', () => {
+    const world = withQuotas(
+      [guarantee('blue', 2), guarantee('green', 1)],
+      node('a', { devices: devices(3) }),
+    );
+    const runOf = (n: number) => [...world.runs.values()].find((run) => run.job === jobId(n))!.run;
+    world.submit(job(1, oneTask(2), { project: 'red', tier: 'critical' }));
+    world.submit(job(2, oneTask(1), { project: 'green', tier: 'critical' }));
+    settle(world);
+    world.submit(job(3, oneTask(1), { project: 'blue' }));
+    expect(play(world, 2)).toBe(1);
+    expect(running(world)).toEqual(jobIds(2, 3));
+    // Blue fills what red lost, and another node: it has 4 devices, 2 of them borrowed.
+    world.hold(jobId(1));
+    world.finish(runOf(2));
+    world.submit(job(4, oneTask(2), { project: 'blue' }));
+    settle(world);
+    world.join(node('b', { devices: devices(1) }));
+    world.submit(job(5, oneTask(1), { project: 'blue' }));
+    settle(world);
+    // Of what is borrowed job 6 leaves one device. Who may stop job 3 stops it first, and has no right to job 4 after that.
+    world.submit(job(6, oneTask(1), { project: 'red', tier: 'critical', priority: 10 }));
+    world.release(jobId(1));
+    const plan = world.decide();
+    expect(plan.units).toMatchObject([
+      { kind: 'preempt', job: jobId(6), claim: { victims: [{ job: jobId(5), right: 'tier' }] } },
+      { kind: 'preempt', job: jobId(1), claim: { victims: [{ job: jobId(4), right: 'tier' }] } },
+    ]);
+    expect(plan.units.map(bare)).toEqual(referenceUnits(world.rows(), world.nowMs).map(bare));
   });
 
   test('a job is stopped as often as its tier allows in a window, and then left alone until that is over', () => {

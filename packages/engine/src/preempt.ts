@@ -211,18 +211,26 @@ export class Preemptions {
     const reach = this.#rights.reach(entry);
     if (reach === '') return null;
     const key = keyOf(lane, gate, reach);
+    const search = this.#searchFor(lane, gate, key, this.#rights.longer.fromMs);
+    const found = this.#findForAny(job, search, key);
+    if (jobs.preempted(job).length === 0) return found;
+    // A job that was preempted itself has others that are not its victims, so that it searches by itself where anybody finds
+    // some. And where nobody does because the first of a node's victims leaves no right to the next: that first one may be none of its.
+    if (!found && search.isSteady && !this.#rights.isLimited) return null;
+    const own = new VictimSearch(this.#state, lane, gate, this.#victims, true);
+    const foundItself = own.find(job, this.#endsNear());
+    this.nearEnd = own.nearEnd;
+    return foundItself;
+  }
+
+  /** What any job of its kind would find, whatever happened to it. */
+  #findForAny(job: number, search: VictimSearch, key: string): Claim | null {
     const { fromMs } = this.#rights.longer;
-    const search = this.#searchFor(lane, gate, key, fromMs);
     const vainMs = this.#vainFromMs.get(key);
     if ((vainMs !== undefined && fromMs >= vainMs) || search.vainAt >= this.#taken) return null;
     const known = this.#taken === 0 && search.first?.job === job ? search.first.claim : null;
     const found = known ?? search.find(job, this.#endsNear());
     this.nearEnd = search.nearEnd;
-    // A job that was preempted itself has others that are not its victims: it searches by itself where anybody finds some.
-    if (found && jobs.preempted(job).length > 0) {
-      const own = new VictimSearch(this.#state, lane, gate, this.#victims, true);
-      return own.find(job, this.#endsNear());
-    }
     if (found) return found;
     // An end that is near may be enough for fewer.
     search.vainAt = search.isSteady && !search.nearEnd ? never : this.#taken;

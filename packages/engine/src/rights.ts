@@ -307,6 +307,11 @@ export class QuotaRights implements Rights {
     return this.#margins.limits;
   }
 
+  /** Whether in a search of the plan somebody had no more to give: then who is taken first decides who may be taken at all. */
+  get isLimited(): boolean {
+    return this.#margins.isLimited;
+  }
+
   keepLimit(limit: Limit): void {
     this.#margins.keep(limit);
   }
