@@ -1,9 +1,10 @@
 // Small runs that move together so that a job which needs whole nodes fits (docs/decisions/0012-learned-run-times.md).
-import { defaultPolicy, type JobId, type NodeId, type PreemptUnit } from '@muster/model';
+import { defaultPolicy, type JobDemand, type JobId, type NodeId, type PreemptUnit } from '@muster/model';
 import { expect, test } from 'vitest';
 import { loadEngine } from './load.ts';
-import { devices, job, node, oneTask } from './testing/builders.ts';
+import { demand, devices, gpus, group, job, node, oneTask } from './testing/builders.ts';
 import { starts } from './testing/plan-text.ts';
+import { bare, referenceUnits } from './testing/reference.ts';
 import { World } from './testing/world.ts';
 
 const minute = 60_000;
@@ -16,13 +17,17 @@ function worldOf(...names: readonly string[]): World {
 }
 
 let n = 0;
-/** All are expected to be as long, so that nobody is stopped for being longer. */
-function submit(world: World, gpus: number): JobId {
-  const estimate = { expectedMs: 9 * hour, p90Ms: 9 * hour };
-  const facts = job(++n, oneTask(gpus), { submittedMs: world.nowMs, estimate });
+/** All are expected to be as long, unless told otherwise, so that nobody is stopped for being longer. */
+function submit(world: World, asks: number | JobDemand, expectedMs = 9 * hour): JobId {
+  const estimate = { expectedMs, p90Ms: expectedMs };
+  const asked = typeof asks === 'number' ? oneTask(asks) : asks;
+  const facts = job(++n, asked, { submittedMs: world.nowMs, estimate });
   world.submit(facts);
   return facts.job;
 }
+
+const onNodes = (count: number, ...values: readonly string[]): JobDemand =>
+  demand(group([gpus(count)]), { constraints: [{ label: 'node', op: 'in', values }] });
 
 function cycle(world: World): readonly PreemptUnit[] {
   const plan = world.cycle();
@@ -36,8 +41,8 @@ function runOf(world: World, id: JobId) {
 
 /** Jobs of these sizes one after the other, each on the tightest node that holds it. */
 function running(world: World, ...sizes: readonly number[]): readonly JobId[] {
-  return sizes.map((gpus) => {
-    const id = submit(world, gpus);
+  return sizes.map((size) => {
+    const id = submit(world, size);
     cycle(world);
     return id;
   });
@@ -92,6 +97,38 @@ test('nobody moves for a job that fits as it is', () => {
   const large = submit(world, 4);
   expect(cycle(world)).toEqual([]);
   expect(nodeOf(world, large)).toBe('node_b');
+});
+
+test('one that a job may not move in turn does not hide from it another that it may', () => {
+  const world = worldOf();
+  world.join(node('a', { devices: devices(2) }));
+  const robbed = submit(world, 2, 200 * hour);
+  cycle(world);
+  save(world, [robbed]);
+  const robber = submit(world, onNodes(1, 'a', 'c'));
+  const [first] = cycle(world);
+  expect(first).toMatchObject({ job: robber, claim: { victims: [{ job: robbed, right: 'shorter' }] } });
+  world.preempted(first!.claim.victims[0]!.run);
+  world.hold(robbed);
+  cycle(world);
+  const [gone] = running(world, 1) as [JobId];
+  world.join(node('b', { devices: devices(2) }));
+  const [movable] = running(world, 1) as [JobId];
+  world.finish(runOf(world, gone).run);
+  save(world, [movable]);
+  save(world, [robber]);
+  world.join(node('c', { devices: devices(1) }));
+  expect([robber, movable].map((id) => nodeOf(world, id))).toEqual(['node_a', 'node_b']);
+  // Once the short one has the last node, the robber would have no place elsewhere, and it is the first that any other would move.
+  submit(world, onNodes(1, 'c'), minute);
+  submit(world, 2, 100 * hour);
+  world.release(robbed);
+  const { units } = world.decide();
+  expect(units.map(bare)).toEqual(referenceUnits(world.rows(), world.nowMs).map(bare));
+  expect(units).toMatchObject([
+    { kind: 'start' },
+    { kind: 'preempt', job: robbed, claim: { victims: [{ job: movable, right: 'move' }] } },
+  ]);
 });
 
 test('only smaller runs move', () => {

@@ -53,11 +53,12 @@ export class Moves {
   find(job: number, ending: readonly number[], taken: number): Claim | null {
     const { jobs } = this.#state;
     const key = keyOf(this.#state.queue.entryOf(job));
-    if (!this.#may.get(key) || this.#vainAt.get(key) === taken) return null;
+    if (!this.#may.get(key)) return null;
+    // Who lost its room to another, or avoids nodes, may find others than its kind does, and does not speak for it.
+    const alike = jobs.preempted(job).length === 0 && jobs.avoid(job).length === 0;
+    if (alike && this.#vainAt.get(key) === taken) return null;
     const found = this.#search(job, ending, true);
-    // Others of its kind differ from it in whose room they lost, and in what they avoid.
-    const speaks = jobs.preempted(job).length === 0 && jobs.avoid(job).length === 0;
-    if (!found && speaks) this.#vainAt.set(key, taken);
+    if (!found && alike) this.#vainAt.set(key, taken);
     return found;
   }
 
