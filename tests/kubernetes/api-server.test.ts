@@ -1,7 +1,7 @@
 // The Kubernetes driver on a real API server, where no process is needed: what is made, what is refused, what others do, and that
 // the account of deploy/kubernetes is enough for all of it.
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { accessOf, createKubeClient } from '@muster/drivers/kubernetes';
 import { type TestKubernetes, testNamespace } from '@muster/drivers/testing';
@@ -174,6 +174,30 @@ onKubernetes('the Kubernetes driver', [], (kubernetes) => {
     expect(await submit(stranger, freshRun(), { k1: [shellTask(0, '')] })).toEqual([{ outcome: 'unknown' }]);
     await expect(stranger.driver.look()).rejects.toThrow();
     await stranger.close();
+  });
+
+  it('is who a plugin of the kubeconfig says, and asks it again when that is not taken any more', async () => {
+    const { dir } = kubernetes();
+    const apiVersion = 'client.authentication.k8s.io/v1';
+    const says = (status: object): void =>
+      writeFileSync(join(dir, 'said'), JSON.stringify({ kind: 'ExecCredential', apiVersion, status }));
+    writeFileSync(join(dir, 'plugin'), `#!/bin/sh\nexec cat ${dir}/said\n`, { mode: 0o755 });
+    says({ token: 'expired' });
+    const config = JSON.parse(kubernetes().kubeconfig(token));
+    config.users[0].user = { exec: { apiVersion, command: './plugin' } };
+    const client = createKubeClient(accessOf(JSON.stringify(config), dir));
+    await expect(client.call('GET', pods)).rejects.toMatchObject({ status: 401 });
+    says({ token });
+    await client.call('GET', pods);
+    client.close();
+    const other = kubernetesSubject(kubernetes(), ['k1'], { kubeconfig: JSON.stringify(config) });
+    try {
+      const run = freshRun();
+      expect(await submit(other, run, { k1: [shellTask(0, '')] })).toEqual([accepted]);
+      expect(await ours(run)).toHaveLength(1);
+    } finally {
+      await other.close();
+    }
   });
 
   // Last: from here on the API server has room for one call at a time.

@@ -6,7 +6,7 @@ import { Agent, type RequestOptions, request } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as z from 'zod';
 import { fewAtOnce } from '../few-at-once.ts';
-import type { KubeAccess } from './kubeconfig.ts';
+import type { KubeAccess, KubeCredential } from './kubeconfig.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -62,15 +62,19 @@ export function createKubeClient(access: KubeAccess, settings: ClientSettings = 
   // Streams hold their connection for long; they must not use up those of the calls.
   const streams = new Agent({ keepAlive: false });
 
-  function options(method: Method, path: string, length: number): RequestOptions {
-    const token = access.token();
+  function options(
+    method: Method,
+    path: string,
+    length: number,
+    { tls, token }: KubeCredential,
+  ): RequestOptions {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
     return {
       method,
       host: access.server.hostname,
       port: access.server.port || 443,
       path: `${access.server.pathname.replace(/\/$/, '')}${path}`,
-      ...access.tls(),
+      ...tls,
       headers: {
         accept: 'application/json',
         'user-agent': 'muster',
@@ -81,22 +85,35 @@ export function createKubeClient(access: KubeAccess, settings: ClientSettings = 
   }
 
   function send(
+    who: KubeCredential,
     method: Method,
     path: string,
     body: Buffer | null,
     more: RequestOptions,
   ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const sent = request({ ...options(method, path, body?.length ?? 0), ...more }, resolve);
+      const sent = request({ ...options(method, path, body?.length ?? 0, who), ...more }, resolve);
       sent.once('error', (error) => reject(new Unanswered(`${method} ${path}: ${error.message}`)));
       if (body) sent.write(body);
       sent.end();
     });
   }
 
+  /** Who is not known has done nothing, and may be known by what a plugin gives now: tried once more. */
+  async function asOurselves(
+    ask: (who: KubeCredential) => Promise<IncomingMessage>,
+  ): Promise<IncomingMessage> {
+    const who = await access.credential();
+    const answer = await ask(who);
+    if (answer.statusCode !== 401 || !access.renew(who)) return answer;
+    answer.resume();
+    return ask(await access.credential());
+  }
+
   async function once(method: Method, path: string, body: Buffer | null): Promise<unknown> {
-    const signal = AbortSignal.timeout(timeoutMs);
-    const answer = await send(method, path, body, { agent, signal });
+    const answer = await asOurselves((who) =>
+      send(who, method, path, body, { agent, signal: AbortSignal.timeout(timeoutMs) }),
+    );
     const text = await textOf(answer);
     const code = answer.statusCode ?? 0;
     if (code < 200 || code > 299) throw errorOf(code, text, answer.headers['retry-after']);
@@ -121,12 +138,13 @@ export function createKubeClient(access: KubeAccess, settings: ClientSettings = 
       }
     },
     async stream(path, signal) {
-      const begins = new AbortController();
-      const timer = setTimeout(() => begins.abort(new Error('no answer in time')), timeoutMs);
-      const until = AbortSignal.any([signal, begins.signal]);
-      const answer = await send('GET', path, null, { agent: streams, signal: until }).finally(() =>
-        clearTimeout(timer),
-      );
+      const answer = await asOurselves((who) => {
+        const begins = new AbortController();
+        const timer = setTimeout(() => begins.abort(new Error('no answer in time')), timeoutMs);
+        const until = AbortSignal.any([signal, begins.signal]);
+        const sent = send(who, 'GET', path, null, { agent: streams, signal: until });
+        return sent.finally(() => clearTimeout(timer));
+      });
       const code = answer.statusCode ?? 0;
       if (code >= 200 && code <= 299) return answer;
       throw errorOf(code, await textOf(answer), answer.headers['retry-after']);

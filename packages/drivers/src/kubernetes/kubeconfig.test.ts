@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -21,7 +21,7 @@ users:
   - name: file
     user: { tokenFile: token }
   - name: plugin
-    user: { exec: { command: aws } }
+    user: { exec: { apiVersion: client.authentication.k8s.io/v1, command: ./plugin } }
 contexts:
   - name: first
     context: { cluster: one, user: bearer, namespace: jobs }
@@ -43,27 +43,47 @@ describe('a kubeconfig', () => {
   });
   afterAll(() => rmSync(dir, { recursive: true }));
 
-  it('gives its current context', () => {
+  it('gives its current context', async () => {
     const access = readKubeconfig(join(dir, 'config'));
     expect(access.server.href).toBe('https://one.test:6443/');
     expect(access.namespace).toBe('jobs');
-    expect(access.token()).toBe('secret');
-    expect(String(access.tls().ca)).toBe('one');
+    const { token, tls } = await access.credential();
+    expect(token).toBe('secret');
+    expect(String(tls.ca)).toBe('one');
   });
 
-  it('gives a named context, with files that are read anew because they are renewed in place', () => {
+  it('gives a named context, with files that are read anew because they are renewed in place', async () => {
     const access = readKubeconfig(join(dir, 'config'), 'second');
-    expect(access.tls()).toMatchObject({ servername: 'api' });
-    expect(String(access.tls().ca)).toBe('authority');
-    expect(access.token()).toBe('old');
+    const { token, tls } = await access.credential();
+    expect(tls).toMatchObject({ servername: 'api' });
+    expect(String(tls.ca)).toBe('authority');
+    expect(token).toBe('old');
     writeFileSync(join(dir, 'token'), 'new\n');
-    expect(access.token()).toBe('new');
+    expect((await access.credential()).token).toBe('new');
+  });
+
+  it('asks the plugin that it names, but only where nobody else can name one', async () => {
+    const status = { token: 'from the plugin' };
+    const answer = { kind: 'ExecCredential', apiVersion: 'client.authentication.k8s.io/v1', status };
+    writeFileSync(join(dir, 'plugin'), `#!/bin/sh\necho '${JSON.stringify(answer)}'\n`, { mode: 0o755 });
+    chmodSync(join(dir, 'config'), 0o644);
+    const open = () => readKubeconfig(join(dir, 'config'), 'third');
+    expect(await open().credential()).toMatchObject({
+      token: 'from the plugin',
+      tls: { ca: Buffer.from('one') },
+    });
+    chmodSync(join(dir, 'config'), 0o664);
+    expect(open).toThrow(/others may write to .*config: chmod go-w it/);
+    chmodSync(join(dir, 'config'), 0o644);
   });
 
   it('names what it does not have or cannot do', () => {
     const refused = (context: string) => () => accessOf(text, dir, context);
     expect(refused('fifth')).toThrow('no context "fifth"; it has: first, second, third, fourth');
-    expect(refused('third')).toThrow('exec of the kubeconfig is not supported');
+    const interactive = text.replace('command: ./plugin', 'command: ./plugin, interactiveMode: Always');
+    expect(() => accessOf(interactive, dir, 'third')).toThrow('wants somebody to answer it');
+    const alpha = text.replace('k8s.io/v1,', 'k8s.io/v1alpha1,');
+    expect(() => accessOf(alpha, dir, 'third')).toThrow('client.authentication.k8s.io/v1 or v1beta1');
     expect(refused('fourth')).toThrow('by https');
     expect(() => accessOf('a: [', dir)).toThrow();
     expect(() => accessOf('{}', dir)).toThrow(KubeconfigError);

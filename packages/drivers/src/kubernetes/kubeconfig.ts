@@ -1,18 +1,26 @@
 // How to reach an API server: one context of a kubeconfig file, as kubectl reads it. Files that it names are read again for every
-// connection or token, because certificates and tokens are renewed in place. What this cannot do it refuses by name.
-import { readFileSync } from 'node:fs';
+// request, because certificates and tokens are renewed in place; a plugin that it names is asked again before what it gave expires
+// (credential-plugin.ts). What this cannot do it refuses by name.
+import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import * as z from 'zod';
+import { CredentialPlugin, pluginSchema } from './credential-plugin.ts';
 
 export interface KubeAccess {
   readonly server: URL;
   /** Where a context names one. */
   readonly namespace: string | null;
-  /** What a new connection is made with. */
-  readonly tls: () => KubeTls;
-  /** Sent with every request; null where the certificate says who we are. */
-  readonly token: () => string | null;
+  /** What a request is made with now. */
+  readonly credential: () => Promise<KubeCredential>;
+  /** The API server does not know whom this credential names; gives whether there may be another one by now. */
+  readonly renew: (refused: KubeCredential) => boolean;
+}
+
+export interface KubeCredential {
+  readonly tls: KubeTls;
+  /** Null where the certificate says who we are. */
+  readonly token: string | null;
 }
 
 export interface KubeTls {
@@ -39,7 +47,7 @@ const user = z.object({
   'client-key-data': z.string().optional(),
   token: z.string().optional(),
   tokenFile: z.string().optional(),
-  exec: z.unknown().optional(),
+  exec: pluginSchema.optional(),
   'auth-provider': z.unknown().optional(),
   username: z.string().optional(),
 });
@@ -57,11 +65,17 @@ const kubeconfig = z.object({
 
 /** The context of that name, or the file's current one. */
 export function readKubeconfig(file: string, contextName?: string): KubeAccess {
-  return accessOf(readFileSync(file, 'utf8'), dirname(resolve(file)), contextName);
+  const open = (): string | null => writableByOthers(file);
+  return accessOf(readFileSync(file, 'utf8'), dirname(resolve(file)), contextName, open);
 }
 
-/** `dir`: what relative paths in it start from. */
-export function accessOf(text: string, dir: string, contextName?: string): KubeAccess {
+/** `dir`: what relative paths in it start from; `open`: why others than its owner decide what it says, where they do. */
+export function accessOf(
+  text: string,
+  dir: string,
+  contextName?: string,
+  open: () => string | null = () => null,
+): KubeAccess {
   const read = kubeconfig.safeParse(parse(text));
   if (!read.success) throw new KubeconfigError(`not a kubeconfig: ${z.prettifyError(read.error)}`);
   const { data } = read;
@@ -79,20 +93,45 @@ export function accessOf(text: string, dir: string, contextName?: string): KubeA
     if (data64 !== undefined) return Buffer.from(data64, 'base64');
     return path === undefined ? undefined : file(path);
   };
+  const tls = (): KubeTls => ({
+    ...definite('ca', of(where['certificate-authority-data'], where['certificate-authority'])),
+    ...definite('cert', of(who['client-certificate-data'], who['client-certificate'])),
+    ...definite('key', of(who['client-key-data'], who['client-key'])),
+    ...definite('servername', where['tls-server-name']),
+  });
+  const token = (): string | null =>
+    who.tokenFile === undefined ? (who.token ?? null) : file(who.tokenFile).toString('utf8').trim();
+  const access = { server, namespace: chosen.namespace ?? null };
+  // As for kubectl, what the file itself says goes before what a plugin would.
+  if (who.exec === undefined || who.token !== undefined || who.tokenFile !== undefined)
+    return { ...access, credential: async () => ({ tls: tls(), token: token() }), renew: () => false };
+  const openTo = open();
+  if (openTo !== null)
+    throw new KubeconfigError(`exec of the kubeconfig names a program to run, and ${openTo}`);
+  if (who.exec.interactiveMode === 'Always')
+    throw new KubeconfigError('exec of the kubeconfig wants somebody to answer it (interactiveMode: Always)');
+  const { ca, servername } = tls();
+  const plugin = new CredentialPlugin(who.exec, dir, { server: where.server, ca, servername });
   return {
-    server,
-    namespace: chosen.namespace ?? null,
-    tls: () => ({
-      ...definite('ca', of(where['certificate-authority-data'], where['certificate-authority'])),
-      ...definite('cert', of(who['client-certificate-data'], who['client-certificate'])),
-      ...definite('key', of(who['client-key-data'], who['client-key'])),
-      ...definite('servername', where['tls-server-name']),
-    }),
-    token: () => {
-      if (who.tokenFile !== undefined) return file(who.tokenFile).toString('utf8').trim();
-      return who.token ?? null;
+    ...access,
+    async credential() {
+      const { cert, key, token: given } = await plugin.credential();
+      return { tls: { ...tls(), ...definite('cert', cert), ...definite('key', key) }, token: given };
+    },
+    renew({ token: refused, tls: { cert } }) {
+      plugin.renew({ token: refused, cert: cert?.toString() });
+      return true;
     },
   };
+}
+
+function writableByOthers(file: string): string | null {
+  const { mode, uid } = statSync(file);
+  const own = process.getuid?.() ?? uid;
+  if (uid !== own && uid !== 0)
+    return `${file} belongs to another user: give it to the one that Muster runs as`;
+  if ((mode & 0o022) !== 0) return `others may write to ${file}: chmod go-w it`;
+  return null;
 }
 
 function pick<T extends { readonly name: string }>(list: readonly T[], kind: string, name: string): T {
@@ -106,7 +145,6 @@ function refuseUnsupported(where: z.infer<typeof cluster>, who: z.infer<typeof u
   const refused: readonly (readonly [string, unknown, string])[] = [
     ['insecure-skip-tls-verify', where['insecure-skip-tls-verify'], 'give its certificate authority'],
     ['proxy-url', where['proxy-url'], 'connect without a proxy'],
-    ['exec', who.exec, 'use the token of a service account'],
     ['auth-provider', who['auth-provider'], 'use the token of a service account'],
     ['username', who.username, 'use the token of a service account'],
   ];
