@@ -1,6 +1,6 @@
 // What would prove the end of a run that nobody hears from: it starts nowhere else before that, so its owner should know what it
 // waits for, and an operator what to do.
-import { formatDurationMs, hasFencedCheckpoints, type JobSpec } from '@muster/model';
+import { formatDurationMs, hasFencedCheckpoints, hasNextAttempt, type JobSpec } from '@muster/model';
 import type { ClusterRow, JobRow, NodeRow, RunRow } from '@muster/store';
 import type { Api } from './deps.ts';
 
@@ -22,12 +22,12 @@ export async function missingProof(api: Api, { spec, state }: JobRow, run: RunRo
   const why =
     cluster.state.state === 'degraded' || cluster.state.state === 'lost' ? ` (${cluster.state.reason})` : '';
   const { name } = cluster;
-  const fence = fenceText(cluster, spec, state.state === 'stopping');
+  const fence = fenceText(cluster, spec, 'run' in state && hasNextAttempt(state, run.state, spec.retry));
   return `: cluster ${name} must answer${why}, or an operator must say that it is gone (muster clusters lost ${name}, or muster nodes lost for ${names})${fence}`;
 }
 
 /** Whether it may start elsewhere without proof, and what is missing for that. */
-function fenceText({ config }: ClusterRow, spec: JobSpec, isStopping: boolean): string {
+function fenceText({ config }: ClusterRow, spec: JobSpec, goesOn: boolean): string {
   if (config.kind === 'agent') return '';
   const [store, job] = [hasFencedCheckpoints(config), spec.fenced === true];
   if (!store && !job) return '';
@@ -35,7 +35,7 @@ function fenceText({ config }: ClusterRow, spec: JobSpec, isStopping: boolean): 
     return '; it says that it is fenced, but its operator does not say so of the checkpoints there (fencedCheckpoints)';
   if (!job)
     return '; the checkpoints there refuse older attempts, but it does not say that it writes nowhere else (checkpoint.fenced), so what it writes may be written twice';
-  if (isStopping) return '; no newer attempt of it will refuse what it still writes';
+  if (!goesOn) return '; no newer attempt of it will refuse what it still writes';
   return `; or ${config.lostAfter} must pass without an answer, after which it starts elsewhere, because its checkpoints refuse the older attempt`;
 }
 

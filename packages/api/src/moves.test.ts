@@ -177,7 +177,11 @@ test('a cluster is declared lost only when nothing of it is heard, and says firs
 });
 
 test('of a run that nobody hears of in a cluster, why says which proof is missing, and what fencing would need', async () => {
-  const said = async (fencedCheckpoints: boolean, checkpoint: object | undefined): Promise<string> => {
+  const said = async (
+    fencedCheckpoints: boolean,
+    checkpoint: object | undefined,
+    cancel = false,
+  ): Promise<string> => {
     const cluster = `lost-${port}`;
     const config = { kind: 'slurm', directory: `/shared/${cluster}`, lostAfter: '10s', fencedCheckpoints };
     expect((await ask('PUT', `/v1/clusters/${cluster}`, config)).statusCode).toBe(201);
@@ -189,6 +193,7 @@ test('of a run that nobody hears of in a cluster, why says which proof is missin
     await world.store.commitPlan(epoch, aPlan([unit]));
     await world.store.takeOutbox([node], 100);
     await world.store.observe(node, [{ kind: 'started', run: unit.run, rank: 0, pid: 1 }]);
+    if (cancel) await ask('POST', `/v1/jobs/${job}/cancel`);
     await world.store.silence(node);
     const text = (await ask('GET', `/v1/jobs/${job}/why`)).json<{ text: string }>().text;
     expect(text).toContain(`cluster ${cluster} must answer`);
@@ -200,6 +205,7 @@ test('of a run that nobody hears of in a cluster, why says which proof is missin
   );
   expect(await said(false, { fenced: true })).toContain('its operator does not say so');
   expect(await said(true, { fenced: true })).toContain('or 10s must pass without an answer');
+  expect(await said(true, { fenced: true }, true)).toContain('no newer attempt of it will refuse');
 });
 
 test("a store of checkpoints learns whose a run's token is, until that run is over", async () => {

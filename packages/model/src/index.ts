@@ -23,6 +23,7 @@ export * from './kubernetes-config.ts';
 export * from './ledger.ts';
 export * from './move.ts';
 export * from './names.ts';
+export * from './next-attempt.ts';
 export * from './node-state.ts';
 export * from './outcome.ts';
 export * from './parse-spec.ts';

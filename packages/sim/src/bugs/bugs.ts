@@ -36,8 +36,8 @@ export const bugs: readonly Bug[] = [
     changes: [
       {
         file: `${store}/rules/failover-rules.ts`,
-        from: "return job.fenced && job.state.state !== 'stopping';",
-        to: "return job.state.state !== 'stopping';",
+        from: 'return job.fenced && hasNextAttempt(job.state, state, job.retry);',
+        to: 'return hasNextAttempt(job.state, state, job.retry);',
       },
     ],
   },

@@ -2,7 +2,7 @@
 // attempt on. Two words are needed for that, and neither is proof alone: the operator's, that the store of checkpoints refuses older
 // attempts, and the job's, that it writes nowhere else. What is left of such a run is found by its key and stopped when the cluster
 // is back.
-import { fencedCode, hasFencedCheckpoints, lostAfterMs, type Reason } from '@muster/model';
+import { fencedCode, hasFencedCheckpoints, hasNextAttempt, lostAfterMs, type Reason } from '@muster/model';
 import type { ClusterRow } from '../contract.ts';
 import { loseRun } from './node-rules.ts';
 import type { Changes, NodeRecord, RunRecord } from './records.ts';
@@ -19,8 +19,8 @@ export function isUnheard({ config }: Pick<ClusterRow, 'config'>, node: NodeReco
 }
 
 /** A run that is being stopped for good has no next attempt that would refuse it, so it waits for proof. */
-export function isFenced({ job }: RunRecord): boolean {
-  return job.fenced && job.state.state !== 'stopping';
+export function isFenced({ job, state }: RunRecord): boolean {
+  return job.fenced && hasNextAttempt(job.state, state, job.retry);
 }
 
 /** Its tasks on a silent node of the lost cluster; false when it has none there that is not over. */

@@ -5,6 +5,7 @@ import {
   aPlan,
   aSpec,
   aUnit,
+  failed,
   joinNode,
   lead,
   newId,
@@ -279,6 +280,30 @@ export function clusterSuite(harness: Harness): void {
     await store.silence(nodes[1]!);
     expect(await store.failOver(epoch, 'alpha')).toMatchObject({ value: [run] });
     expect((await store.job(job))?.state).toMatchObject({ state: 'queued', attempt: 2 });
+  });
+
+  test('a gang that failed for good waits for proof of the rest of it, and one with a retry left goes on', async () => {
+    const lost = async (user: number) => {
+      const store = await harness.store();
+      await connectedAs(store, fencing, listed('n1'), listed('n2'));
+      const nodes = [];
+      for (const name of ['alpha-n1', 'alpha-n2'])
+        nodes.push(await sayHello(store, (await store.node(name))!.id));
+      const retry = { user, outOfMemory: 0, infrastructure: 0 };
+      const { epoch, job, run } = await dispatched(store, nodes, aSpec({ fenced: true, tasks: 2, retry }));
+      await store.observe(nodes[0]!, [{ kind: 'ended', run, rank: 0, exit: failed() }]);
+      for (const node of nodes) await store.silence(node);
+      await store.noteCluster(epoch, 'alpha', silent);
+      const answer = await store.failOver(epoch, 'alpha');
+      return { answer, run, job: await store.job(job), runs: await store.runs(job) };
+    };
+    // No next attempt would refuse what its other task still writes.
+    const over = await lost(0);
+    expect(over).toMatchObject({ answer: { value: [] }, job: { state: { attempt: 1 } } });
+    expect(over.runs[0]?.state.state).toBe('unknown');
+    const again = await lost(1);
+    expect(again.answer).toMatchObject({ value: [again.run] });
+    expect(again.job?.state).toMatchObject({ state: 'queued', attempt: 2, failures: { user: 1 } });
   });
 
   test('a cluster with work is not removed; without, its nodes go with it, and come back as new ones', async () => {
