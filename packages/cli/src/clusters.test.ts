@@ -107,8 +107,13 @@ test('shows what proof is missing of a cluster that does not answer', async () =
   expect(stdout).not.toContain('Projects');
   expect(stdout).toMatch(/Lost after +15m\n/);
   expect(stdout).toMatch(/Ports +first 20000, count 1000\n/);
-  expect(stdout).not.toContain('fencedCheckpoints');
+  expect(stdout).not.toContain('checkpoint.fenced');
   expect(stdout).toMatch(/spot +north +p5 +4 +16 H100 +1\.25 +0\.02/);
+  const fenced = { ...alpha, config: { ...alpha.config, fencedCheckpoints: true } };
+  bench.server.on('GET /v1/clusters/alpha', { json: fenced });
+  expect((await bench.user.run(['clusters', 'show', 'alpha'])).stdout).toContain(
+    '(checkpoint.fenced) start elsewhere after 15m without an answer',
+  );
 });
 
 test('a cluster that is drained is so since then, not since it answered first', async () => {
@@ -171,6 +176,22 @@ test('says by flag or by place in the file what the server refuses', async () =>
   writeFileSync(file, 'kind: slurm\ndirectory: x\n');
   const { stderr } = await bench.user.run(['clusters', 'add', 'alpha', '-f', file]);
   expect(stderr).toBe(`muster: ${file}:2:12: /directory: must be an absolute path\n`);
+});
+
+test.each([
+  ['kubeconfig', '--kubeconfig'],
+  ['context', '--context'],
+  ['namespace', '--namespace'],
+  ['image', '--image'],
+  ['pool', '--pool'],
+  ['lostAfter', '--lost-after'],
+  ['serverUrl', '--server-url'],
+])('what the server refuses of %s is told by its flag', async (field, flag) => {
+  bench.logIn();
+  const wrong = [{ path: `/${field}`, code: 'invalid-field', message: 'is wrong', value: 'x' }];
+  bench.server.on('POST /v1/clusters/test', problem('invalid-field', 422, 'no', wrong));
+  const { stderr } = await bench.user.run(['clusters', 'add', 'west', '--kind', 'kubernetes', flag, 'x']);
+  expect(stderr).toBe(`muster: ${flag}: is wrong\n`);
 });
 
 test('refuses a command line that says two things or nothing', async () => {

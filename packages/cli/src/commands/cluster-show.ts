@@ -61,13 +61,17 @@ function lines(cli: Cli, cluster: ClusterView): string[] {
 }
 
 /** What is missing, and what would bring it. */
-function unprovenText({ name, kind, unproven }: ClusterView): string {
+function unprovenText({ name, kind, unproven, config }: ClusterView): string {
   const what = unproven === 1 ? '1 run may still run there' : `${unproven} runs may still run there`;
   const proof =
     kind === 'agent'
       ? 'their leases end by themselves'
       : `the cluster must answer, or you say that it is gone: muster clusters lost ${name}, or of one node: muster nodes lost NODE`;
-  return `${what}, and starts nowhere else until its end is proven: ${proof}`;
+  const fence =
+    config && config.kind !== 'agent' && config.fencedCheckpoints
+      ? `. Jobs that write only where older attempts are refused (checkpoint.fenced) start elsewhere after ${config.lostAfter} without an answer`
+      : '';
+  return `${what}, and starts nowhere else until its end is proven: ${proof}${fence}`;
 }
 
 function configLines({ config }: ClusterView): [string, string][] {
