@@ -88,9 +88,8 @@ export class CredentialPlugin {
   }
 
   /** The API server refused this one: the next is asked for, unless that was done already. */
-  renew({ token, cert }: Pick<PluginCredential, 'token' | 'cert'>): void {
-    const held = this.#given?.credential;
-    if (held?.token === token && held.cert === cert) this.#given = null;
+  renew(refused: PluginCredential): void {
+    if (this.#given?.credential === refused) this.#given = null;
   }
 
   async #ask(): Promise<Given> {

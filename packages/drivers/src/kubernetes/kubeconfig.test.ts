@@ -77,6 +77,53 @@ describe('a kubeconfig', () => {
     chmodSync(join(dir, 'config'), 0o644);
   });
 
+  it('is who the file says now, because what is in it is renewed too', async () => {
+    const file = join(dir, 'renewed');
+    writeFileSync(file, text);
+    const access = readKubeconfig(file);
+    expect((await access.credential()).token).toBe('secret');
+    writeFileSync(file, text.replace('token: secret', 'token: renewed'));
+    expect((await access.credential()).token).toBe('renewed');
+    // Half of it, while it is being written.
+    writeFileSync(file, text.slice(0, 100));
+    await expect(access.credential()).rejects.toThrow(KubeconfigError);
+    writeFileSync(file, text);
+    expect((await access.credential()).token).toBe('secret');
+  });
+
+  it('never becomes another API server', async () => {
+    const file = join(dir, 'moved');
+    writeFileSync(file, text);
+    const access = readKubeconfig(file);
+    writeFileSync(file, text.replace('current-context: first', 'current-context: second'));
+    await expect(access.credential()).rejects.toThrow(
+      'names another API server now, https://two.test/prefix/ instead of https://one.test:6443/',
+    );
+    writeFileSync(file, text);
+    expect((await access.credential()).token).toBe('secret');
+  });
+
+  it('asks the plugin again when what it gave is refused, also beside a certificate of the file', async () => {
+    const file = join(dir, 'both');
+    const both = text.replace(
+      'exec: { apiVersion: client.authentication.k8s.io/v1, command: ./plugin }',
+      'client-certificate-data: b25l, client-key-data: b25l, exec: { apiVersion: client.authentication.k8s.io/v1, command: ./counting }',
+    );
+    writeFileSync(file, both, { mode: 0o644 });
+    const asked = '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1"';
+    const script = `#!/bin/sh\necho x >> ${join(dir, 'asked')}\necho '${asked},"status":{"token":"'$(wc -l < ${join(dir, 'asked')})'"}}'\n`;
+    writeFileSync(join(dir, 'counting'), script, { mode: 0o755 });
+    const access = readKubeconfig(file, 'third');
+    const first = await access.credential();
+    expect(first.token).toBe('1');
+    expect((await access.credential()).token).toBe('1');
+    expect(access.renew(first)).toBe(true);
+    expect((await access.credential()).token).toBe('2');
+    // Refused once more, late: what is held now was given since.
+    access.renew(first);
+    expect((await access.credential()).token).toBe('2');
+  });
+
   it('names what it does not have or cannot do', () => {
     const refused = (context: string) => () => accessOf(text, dir, context);
     expect(refused('fifth')).toThrow('no context "fifth"; it has: first, second, third, fourth');
@@ -85,7 +132,9 @@ describe('a kubeconfig', () => {
     const alpha = text.replace('k8s.io/v1,', 'k8s.io/v1alpha1,');
     expect(() => accessOf(alpha, dir, 'third')).toThrow('client.authentication.k8s.io/v1 or v1beta1');
     expect(refused('fourth')).toThrow('by https');
-    expect(() => accessOf('a: [', dir)).toThrow();
+    expect(() => accessOf('users: ["secret', dir)).toThrow(
+      /^not a kubeconfig: Missing closing "quote at line 1, column \d+$/,
+    );
     expect(() => accessOf('{}', dir)).toThrow(KubeconfigError);
   });
 });

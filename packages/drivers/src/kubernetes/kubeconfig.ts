@@ -1,11 +1,11 @@
 // How to reach an API server: one context of a kubeconfig file, as kubectl reads it. Files that it names are read again for every
-// request, because certificates and tokens are renewed in place; a plugin that it names is asked again before what it gave expires
-// (credential-plugin.ts). What this cannot do it refuses by name.
+// request, and it itself when it has changed, because certificates and tokens are renewed in place; a plugin that it names is asked
+// again before what it gave expires (credential-plugin.ts). What this cannot do it refuses by name.
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { CredentialPlugin, pluginSchema } from './credential-plugin.ts';
+import { CredentialPlugin, type PluginCredential, pluginSchema } from './credential-plugin.ts';
 
 export interface KubeAccess {
   readonly server: URL;
@@ -63,10 +63,41 @@ const kubeconfig = z.object({
   contexts: z.array(z.object({ name: z.string(), context })),
 });
 
-/** The context of that name, or the file's current one. */
+/**
+ * The context of that name, or the file's current one. Who we are is as the file says now; but never another API server than at first,
+ * because what is not found there would count as over.
+ */
 export function readKubeconfig(file: string, contextName?: string): KubeAccess {
   const open = (): string | null => writableByOthers(file);
-  return accessOf(readFileSync(file, 'utf8'), dirname(resolve(file)), contextName, open);
+  const read = () => {
+    // Before its content: a change in between is then seen the next time.
+    const stamp = stampOf(file);
+    return { stamp, access: accessOf(readFileSync(file, 'utf8'), dirname(resolve(file)), contextName, open) };
+  };
+  let last = read();
+  const { server, namespace } = last.access;
+  function now(): KubeAccess {
+    if (last.stamp === stampOf(file)) return last.access;
+    const next = read();
+    if (next.access.server.href !== server.href)
+      throw new KubeconfigError(
+        `${file} names another API server now, ${next.access.server.href} instead of ${server.href}; another cluster is added under a name of its own, and where the same one has moved, start the servers of Muster again`,
+      );
+    last = next;
+    return last.access;
+  }
+  return {
+    server,
+    namespace,
+    credential: async () => now().credential(),
+    renew: (refused) => now().renew(refused),
+  };
+}
+
+/** Another one for another content. */
+function stampOf(file: string): string {
+  const { ino, size, mtimeNs } = statSync(file, { bigint: true });
+  return [ino, size, mtimeNs].join(' ');
 }
 
 /** `dir`: what relative paths in it start from; `open`: why others than its owner decide what it says, where they do. */
@@ -76,7 +107,7 @@ export function accessOf(
   contextName?: string,
   open: () => string | null = () => null,
 ): KubeAccess {
-  const read = kubeconfig.safeParse(parse(text));
+  const read = kubeconfig.safeParse(yamlOf(text));
   if (!read.success) throw new KubeconfigError(`not a kubeconfig: ${z.prettifyError(read.error)}`);
   const { data } = read;
   const wanted = contextName ?? data['current-context'];
@@ -112,17 +143,35 @@ export function accessOf(
     throw new KubeconfigError('exec of the kubeconfig wants somebody to answer it (interactiveMode: Always)');
   const { ca, servername } = tls();
   const plugin = new CredentialPlugin(who.exec, dir, { server: where.server, ca, servername });
+  const givenFor = new WeakMap<KubeCredential, PluginCredential>();
   return {
     ...access,
     async credential() {
-      const { cert, key, token: given } = await plugin.credential();
-      return { tls: { ...tls(), ...definite('cert', cert), ...definite('key', key) }, token: given };
+      const given = await plugin.credential();
+      const { cert, key } = given;
+      const made = {
+        tls: { ...tls(), ...definite('cert', cert), ...definite('key', key) },
+        token: given.token,
+      };
+      givenFor.set(made, given);
+      return made;
     },
-    renew({ token: refused, tls: { cert } }) {
-      plugin.renew({ token: refused, cert: cert?.toString() });
+    renew(refused) {
+      const given = givenFor.get(refused);
+      if (given) plugin.renew(given);
       return true;
     },
   };
+}
+
+/** The lines that a message of the parser shows may hold a token. */
+function yamlOf(text: string): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    const [said = ''] = String(error instanceof Error ? error.message : error).split('\n', 1);
+    throw new KubeconfigError(`not a kubeconfig: ${said.replace(/:$/, '')}`);
+  }
 }
 
 function writableByOthers(file: string): string | null {
