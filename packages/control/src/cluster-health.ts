@@ -14,7 +14,10 @@ export interface ClusterHealthDeps {
 /** An answer is written down at least so often, and so is silence. */
 const noteEveryMs = 15_000;
 
-/** To be called after every look. Silence is counted from when this was made: a new leader counts anew. */
+/**
+ * To be called after every look. Silence is counted from when this was made, because a new leader counts anew, and until the look that
+ * failed began: one that was under way while this server was stopped for a while proves no more than that.
+ */
 export function clusterHealth({ world, store, name, epoch }: ClusterHealthDeps) {
   let answeredAtMs = world.clock.monotonicMs();
   let notedAtMs = Number.NEGATIVE_INFINITY;
@@ -29,13 +32,13 @@ export function clusterHealth({ world, store, name, epoch }: ClusterHealthDeps) 
     );
   }
 
-  return async (error: Error | null): Promise<void> => {
+  return async (beganMs: number, error: Error | null): Promise<void> => {
     const nowMs = world.clock.monotonicMs();
     if (!error) answeredAtMs = nowMs;
     const sign: ClusterSign = error
       ? {
           kind: 'silence',
-          forMs: Math.round(nowMs - answeredAtMs),
+          forMs: Math.max(0, Math.round(beganMs - answeredAtMs)),
           why: error.message.split('\n', 1)[0]!.slice(0, 500),
         }
       : { kind: 'answer' };

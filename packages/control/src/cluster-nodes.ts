@@ -12,12 +12,11 @@ import {
   type NodeId,
   nodeNameIn,
   noInventory,
-  OperationalError,
   type RunId,
   type StartCommand,
 } from '@muster/model';
 import type { Store } from '@muster/store';
-import type { ClusterDriver, ClusterSight } from './cluster.ts';
+import { type ClusterDriver, type ClusterSight, NotWritten } from './cluster.ts';
 import { RunPlaces } from './run-places.ts';
 import type { World } from './world.ts';
 
@@ -60,7 +59,7 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
 
   async function look(fresh?: boolean): Promise<ClusterSight> {
     const listing = await driver.look(fresh);
-    await admit(listing.nodes.map(fit));
+    await admit(listing.nodes.map(fit)).catch(notWritten);
     places.see(listing.reports);
     for (const run of told.keys()) if (!places.has(run)) told.delete(run);
     return {
@@ -69,6 +68,10 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
       nodes: inventories,
       reports: (node) => listing.reports.get(names.get(node) ?? '') ?? none,
     };
+  }
+
+  function notWritten(cause: unknown): never {
+    throw new NotWritten('unavailable', `the nodes of ${cluster} could not be admitted`, { cause });
   }
 
   /** What cannot be believed of a node is not taken: it stays, and takes no work. */
@@ -103,8 +106,7 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
       closed,
     }));
     const answer = await store.admitNodes(deps.epoch() ?? 0, cluster, items);
-    if (answer.outcome !== 'committed')
-      throw new OperationalError('unavailable', `the nodes of ${cluster} could not be admitted`);
+    if (answer.outcome !== 'committed') throw new Error(answer.outcome);
     for (const name of answer.value.refused)
       world.log.warn(
         { cluster },

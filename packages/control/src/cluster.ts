@@ -3,15 +3,16 @@
 // command of which nothing is known, make a new session: what the cluster holds is told again, and only then is an open row handed
 // out again. So start-up, leader change and a lost answer are one path, as for an agent that connects.
 import type { CommandAnswer, CommandTarget, Driver, Saved } from '@muster/drivers';
-import type {
-  Inventory,
-  NodeId,
-  Observation,
-  RunId,
-  ServerId,
-  StartCommand,
-  StopCommand,
-  TaskReport,
+import {
+  type Inventory,
+  type NodeId,
+  type Observation,
+  OperationalError,
+  type RunId,
+  type ServerId,
+  type StartCommand,
+  type StopCommand,
+  type TaskReport,
 } from '@muster/model';
 import type { DispatchSession, NodeSession, Store } from '@muster/store';
 import { type Loop, startLoop } from './loop.ts';
@@ -42,8 +43,14 @@ export interface Told {
   readonly word: string | null;
 }
 
+/** The cluster answered, and what it lists could not be written down: that is no silence of the cluster. */
+export class NotWritten extends OperationalError {}
+
 export interface ClusterDriver extends Driver {
-  /** Rejects when the cluster does not answer or cannot be read. `fresh`: nothing answered before this call may be missing. */
+  /**
+   * Rejects when the cluster does not answer or cannot be read, and with NotWritten. `fresh`: nothing answered before this call may
+   * be missing.
+   */
   look(fresh?: boolean): Promise<ClusterSight>;
   /** The end of its tasks on this node is committed, and need not be told again. */
   forget(run: RunId, node: NodeId): void;
@@ -58,8 +65,8 @@ export interface ClusterDeps {
   readonly driver: ClusterDriver;
   readonly epoch: () => number | null;
   readonly onReady: () => void;
-  /** After every look: null when the cluster answered, else what was met. */
-  readonly onLook?: (error: Error | null) => Promise<void>;
+  /** After every look: when it began, and null when the cluster answered, else what was met. */
+  readonly onLook?: (beganMs: number, error: Error | null) => Promise<void>;
   readonly onBug: (error: unknown) => void;
 }
 
@@ -153,8 +160,11 @@ export function startCluster(deps: ClusterDeps): Cluster {
       sessions.clear();
       return lookEveryMs;
     }
+    const beganMs = world.clock.monotonicMs();
     const sight = await look();
-    await deps.onLook?.(sight instanceof Error ? sight : null);
+    const written = !(sight instanceof NotWritten);
+    await deps.onLook?.(beganMs, sight instanceof Error && written ? sight : null);
+    if (!written) throw sight;
     if (sight instanceof Error) return lookEveryMs;
     giveUpUnseen();
     const silent: NodeId[] = [];

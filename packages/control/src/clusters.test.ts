@@ -52,11 +52,14 @@ function play(listing: Listing = oneNode) {
     taken: [] as string[],
     /** The look of a cluster that hangs ends with this. */
     hangs: null as Promise<Listing> | null,
+    /** What the database answers instead of writing. */
+    unwritten: false,
   };
   const committed = <T>(value: T) => ({ outcome: 'committed', sequence: 1, value });
   const store = {
     clusters: async () => stage.rows,
     async admitNodes(_epoch: number, cluster: string, items: readonly AdmitNode[]) {
+      if (stage.unwritten) return { outcome: 'unknown' };
       said.push(
         `admit ${cluster}: ${items.map(({ name, closed }) => (closed ? `${name} (${closed})` : name)).join()}`,
       );
@@ -222,6 +225,38 @@ it('tells for how long a cluster has not answered, and why, and that it does aga
   );
   stage.listing = oneNode;
   expect(await pass(2000)).toContain('alpha: answer');
+});
+
+it('does not count as silence of a cluster that this server was stopped in the middle of a look', async () => {
+  const { stage, pass } = play();
+  await pass(10);
+  let cutOff: (error: Error) => void = () => {};
+  stage.hangs = new Promise((_, reject) => {
+    cutOff = reject;
+  });
+  await pass(900_000);
+  cutOff(new Error('socket hang up'));
+  // As long as there was none before it began.
+  const [first = ''] = await pass(0);
+  expect(first).toMatch(/^alpha: silence \d{4} socket hang up$/);
+  // The next one has begun after all that time.
+  const [next = ''] = await pass(20_000);
+  expect(next).toMatch(/^alpha: silence 9\d{5} socket hang up$/);
+  stage.hangs = null;
+  expect(await pass(4000)).toContain('alpha: answer');
+});
+
+it('does not count as silence of a cluster that the database does not write down what it lists', async () => {
+  const { stage, pass, clusters, world } = play();
+  await pass(10);
+  stage.listing = noNodes;
+  stage.unwritten = true;
+  expect((await pass(60_000)).filter((line) => line.includes('silence'))).toEqual([]);
+  expect(clusters.troubles().join()).toContain('the nodes of alpha could not be admitted');
+  expect(world.logged.join('\n')).toContain('the nodes of alpha could not be admitted');
+  stage.unwritten = false;
+  expect(await pass(4000)).toContain('admit alpha: ');
+  expect(clusters.troubles()).toEqual([]);
 });
 
 it('tells jobs where they find a server: as the configuration says, else at the leader', async () => {
