@@ -1,5 +1,6 @@
 // The Kubernetes driver on a real API server, watched all the time.
 
+import type { Ownership } from '@muster/drivers';
 import {
   accessOf,
   createKubeClient,
@@ -7,7 +8,7 @@ import {
   type KubernetesDriver,
   type PodSettings,
 } from '@muster/drivers/kubernetes';
-import { type TestKubernetes, testNamespace } from '@muster/drivers/testing';
+import { type TestKubernetes, testNamespace, testOwnership } from '@muster/drivers/testing';
 import { freshId, type NodeId } from '@muster/model';
 import { testImage } from './oci-image.ts';
 import type { ClusterSubject } from './runs.ts';
@@ -21,6 +22,7 @@ export interface SubjectOptions {
   /** Who it is to the API server; the administrator where nobody is said. */
   readonly token?: string;
   readonly pods?: Partial<PodSettings>;
+  readonly ownership?: Ownership;
   /** Another address of the API server, such as a proxy's. */
   readonly server?: string;
   /** In place of both: the text of a kubeconfig. */
@@ -47,6 +49,7 @@ export function kubernetesSubject(
   {
     token = kubernetes.adminToken,
     pods,
+    ownership = testOwnership(),
     server,
     kubeconfig,
     timeoutMs = 15_000,
@@ -62,6 +65,7 @@ export function kubernetesSubject(
   const driver = createKubernetesDriver({
     client,
     pods: { ...testPods, ...pods },
+    ownership,
     nodeName: (node) => byId.get(node) ?? null,
     gatherMs: 2000,
     ...(keepMs === undefined ? {} : { keepMs }),

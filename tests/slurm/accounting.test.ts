@@ -8,6 +8,7 @@ import {
   type SlurmDriver,
   slurmCommands,
 } from '@muster/drivers/slurm';
+import { testInstallation, testOwnership } from '@muster/drivers/testing';
 import type { NodeId, RunId, TaskExit } from '@muster/model';
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import { onSlurm } from '../harness/on-slurm.ts';
@@ -31,7 +32,8 @@ onSlurm(
     function driverWith(path = slurm().env.PATH as string): SlurmDriver {
       return createSlurmDriver({
         commands: slurmCommands({ env: { ...slurm().env, PATH: path }, timeoutMs: 4000 }),
-        directories: localRunDirectories(slurm().shared),
+        installation: testInstallation,
+        directories: localRunDirectories(slurm().shared, testOwnership()),
         nodeName: () => 'n1',
         billing: () => ({}),
       });

@@ -4,7 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSlurmDriver, localRunDirectories, slurmCommands } from '@muster/drivers/slurm';
-import { processesWith } from '@muster/drivers/testing';
+import { processesWith, testInstallation, testOwnership } from '@muster/drivers/testing';
 import type { NodeId, RunId } from '@muster/model';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { onSlurm } from '../harness/on-slurm.ts';
@@ -71,7 +71,8 @@ onSlurm('a Slurm that fails', (slurm) => {
     const run = freshRun();
     const impatient = createSlurmDriver({
       commands: slurmCommands({ env: slurm().env, timeoutMs: 1500 }),
-      directories: localRunDirectories(slurm().shared),
+      installation: testInstallation,
+      directories: localRunDirectories(slurm().shared, testOwnership()),
       nodeName: () => 'n1',
       billing: () => ({}),
     });
@@ -96,7 +97,7 @@ onSlurm('a Slurm that fails', (slurm) => {
     slurm().controller.signal('SIGSTOP');
     const answers = Promise.all([submit(subject, run, proving(run)), cancel(subject, run)]);
     await eventually('the stop lies there', 10_000, async () => {
-      const seen = await localRunDirectories(slurm().shared).evidence(run);
+      const seen = await localRunDirectories(slurm().shared, testOwnership()).evidence(run);
       return seen?.stop !== null && seen?.claim !== null;
     });
     slurm().controller.signal('SIGCONT');

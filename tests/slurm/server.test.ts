@@ -1,6 +1,6 @@
 // What people do with a Slurm that is connected to a server: the whole real system, driven by the program itself.
 import { execFile } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ClusterTestView, ClusterView, JobId } from '@muster/model';
@@ -129,6 +129,29 @@ onSlurm('a server with a Slurm', (slurm) => {
     writeFileSync(join(slurm().shared, 'checkpoints', job, 'finish'), '');
     expect((await system.ended(job, withinMs)).result).toEqual({ outcome: 'succeeded' });
     expect((await system.client.jobs.get(job)).attempt).toBe(1);
+  });
+
+  it("adds no cluster in a directory that is another's, by whatever path, and says whose it is and what to do", async () => {
+    const elsewhere = join(slurm().shared, 'elsewhere');
+    mkdirSync(elsewhere, { mode: 0o700 });
+    const owner = { installation: 'theirs', cluster: 'west', server: 'https://there.example' };
+    writeFileSync(join(elsewhere, 'owner'), JSON.stringify(owner));
+    const link = join(slurm().shared, 'link');
+    symlinkSync(join(slurm().shared, 'muster'), link);
+    const flags = ['--kind', 'slurm', '--conf', slurm().env.SLURM_CONF as string, '--directory'];
+    for (const [directory, whose] of [
+      [elsewhere, 'another Muster: cluster west of the server at https://there.example'],
+      [link, 'cluster alpha,'],
+    ] as const) {
+      const { code, output } = await muster('clusters', 'add', 'beta', ...flags, directory);
+      expect(output).toContain(`the directory ${directory} holds the runs of ${whose}`);
+      expect(output).toContain('choose another one, or, once that cluster is removed there, empty this one');
+      expect(output).toContain('nothing was added');
+      expect(code).toBe(1);
+    }
+    const tested = await muster('clusters', 'test', ...flags, elsewhere);
+    expect(tested.output).toContain('another Muster: cluster west');
+    expect(readdirSync(elsewhere)).toEqual(['owner']);
   });
 
   it('gives the exit code of the program', async () => {

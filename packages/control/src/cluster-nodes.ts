@@ -1,7 +1,7 @@
 // Between a driver that knows its cluster's names and the loop that knows our nodes (cluster.ts): what the cluster lists becomes
 // nodes of ours, and each node is told of what is on it. Nodes that are no longer listed are spoken for as well, because what ran
 // there still has an end to be told.
-import type { ListedNode, ListedReport, ListingContext, ListingDriver } from '@muster/drivers';
+import type { ListedNode, ListedReport, ListingContext, ListingDriver, Ownership } from '@muster/drivers';
 import {
   type ClusterConfig,
   canonicalJson,
@@ -25,6 +25,7 @@ export interface ClusterNodesDeps {
   readonly store: Pick<Store, 'admitNodes'>;
   readonly name: string;
   readonly config: ClusterConfig;
+  readonly ownership: Ownership;
   readonly epoch: () => number | null;
   readonly freshNode: () => NodeId;
   readonly open: (context: ListingContext) => ListingDriver;
@@ -55,7 +56,8 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
   const places = new RunPlaces();
   /** Nodes of a run on which its end is committed. */
   const told = new Map<RunId, Set<string>>();
-  const driver = deps.open({ nodeName: (node) => names.get(node) ?? null, onNews: deps.onNews });
+  const { ownership, onNews } = deps;
+  const driver = deps.open({ ownership, nodeName: (node) => names.get(node) ?? null, onNews });
 
   async function look(fresh?: boolean): Promise<ClusterSight> {
     const listing = await driver.look(fresh);

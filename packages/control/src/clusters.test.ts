@@ -1,6 +1,6 @@
 // Which clusters are spoken for, and what is written down of them, with a store and drivers that are played here. The same on a
 // real Slurm: tests/slurm.
-import type { Listing, ListingContext, ListingDriver } from '@muster/drivers';
+import type { Listing, ListingContext, ListingDriver, Ownership } from '@muster/drivers';
 import { type ClusterConfig, freshId, type Inventory, type NodeId, type RunId } from '@muster/model';
 import type { AdmitNode, ClusterRow, Store } from '@muster/store';
 import { expect, it } from 'vitest';
@@ -39,7 +39,7 @@ const oneNode: Listing = { ...noNodes, nodes: [{ name: 'n1', inventory, closed: 
 function play(listing: Listing = oneNode) {
   const world = virtualWorld();
   const said: string[] = [];
-  let contextOf: ListingContext = { nodeName: () => null };
+  let contextOf: ListingContext | null = null;
   let made = 0;
   const nodes = new Map<string, NodeId>();
   const stage = {
@@ -119,6 +119,7 @@ function play(listing: Listing = oneNode) {
   const publicUrl = (): string => 'https://leader.example';
   const more = {
     server,
+    installation: 'ours',
     process: 'p',
     publicUrl,
     epoch: () => stage.epoch,
@@ -138,7 +139,7 @@ function play(listing: Listing = oneNode) {
     connect,
     pass,
     nodeOf,
-    nodeName: (node: NodeId) => contextOf.nodeName(node),
+    nodeName: (node: NodeId) => contextOf?.nodeName(node),
     world,
   };
 }
@@ -301,9 +302,30 @@ it('opens what is added, closes what is removed or changed, and holds nothing wh
   expect(await pass(2000)).toEqual(['close']);
 });
 
+const looker = { installation: 'ours', server: 'https://here.example', clusters: [] };
+
+it('a test speaks for the cluster that has this place already, takes none, and knows the names of the others', async () => {
+  const { connect } = play();
+  const seen: Ownership[] = [];
+  const seeing: typeof connect = (one, context) => {
+    seen.push(context.ownership);
+    return connect(one, context);
+  };
+  const owner = { installation: 'ours', server: 'https://here.example' };
+  const clusters = [
+    { name: 'alpha', config },
+    { name: 'beta', config: { ...config, directory: '/other' } },
+  ];
+  await testCluster({ ...config, region: 'south' }, { ...looker, clusters }, seeing);
+  expect(seen[0]).toMatchObject({ owner: { cluster: 'alpha' }, claims: false });
+  await testCluster({ ...config, directory: '/third' }, { ...looker, clusters }, seeing);
+  expect(seen[1]?.isOwn({ ...owner, cluster: 'alpha' })).toBe(false);
+  expect(seen[1]?.isOwn({ ...owner, cluster: 'removed' })).toBe(true);
+});
+
 it('a test of a cluster says what it found, what it cannot do, and why it did not answer', async () => {
   const { stage, connect } = play();
-  expect(await testCluster(config, connect)).toMatchObject({
+  expect(await testCluster(config, looker, connect)).toMatchObject({
     answered: true,
     nodes: [{ name: 'n1', closed: null, devices: { H100: 1 } }],
     lacks: expect.arrayContaining([
@@ -312,7 +334,7 @@ it('a test of a cluster says what it found, what it cannot do, and why it did no
     ]),
   });
   stage.listing = new Error('no such partition');
-  expect(await testCluster(config, connect)).toMatchObject({
+  expect(await testCluster(config, looker, connect)).toMatchObject({
     answered: false,
     error: 'no such partition',
     nodes: [],

@@ -1,6 +1,12 @@
 // The clusters that an operator connected, on the server that leads: one driver and one speaker for each, opened when it is added
 // and closed when it is removed, changed, or another server leads. Also tells the store whether each of them answers.
-import type { ListingContext, ListingDriver, OutputAnswer, OutputRequest } from '@muster/drivers';
+import {
+  type ListingContext,
+  type ListingDriver,
+  type OutputAnswer,
+  type OutputRequest,
+  ownershipOf,
+} from '@muster/drivers';
 import {
   type ClusterConfig,
   canonicalJson,
@@ -22,6 +28,8 @@ export interface ClustersDeps {
     'clusters' | 'admitNodes' | 'noteCluster' | 'failOver' | 'nodeSessions' | 'hello' | 'renew' | 'observe'
   >;
   readonly server: ServerId;
+  /** Who we are to clusters. */
+  readonly installation: string;
   /** Different in every process of every server. */
   readonly process: string;
   readonly epoch: () => number | null;
@@ -61,9 +69,11 @@ export function startClusters(deps: ClustersDeps): Clusters {
   /** A cluster that hangs closes slowly; the others need not wait for it. */
   const closing = new Map<string, Promise<void>>();
   let opens = 0;
+  let names: readonly string[] = [];
 
   async function step(): Promise<number> {
     const rows = epoch() === null ? [] : await store.clusters();
+    names = rows.map(({ name }) => name);
     const wanted = new Map(rows.map(({ name, config }) => [name, { config, text: canonicalJson(config) }]));
     for (const [name, { config }] of opened) if (wanted.get(name)?.text !== config) shut(name);
     for (const [name, { config, text }] of wanted)
@@ -76,7 +86,9 @@ export function startClusters(deps: ClustersDeps): Clusters {
     const connect = (context: ListingContext): ListingDriver => deps.connect(config, context);
     const serverUrl = (): string => config.serverUrl ?? deps.publicUrl();
     const onNews = (): void => opened.get(name)?.cluster.news();
-    const nodes = clusterNodes({ ...deps, name, config, open: connect, onNews, serverUrl });
+    const owner = { installation: deps.installation, cluster: name, server: deps.publicUrl() };
+    const ownership = ownershipOf(owner, () => names, true);
+    const nodes = clusterNodes({ ...deps, name, config, ownership, open: connect, onNews, serverUrl });
     const own = {
       driver: nodes,
       process: `${deps.process}-${++opens}`,

@@ -1,10 +1,22 @@
 // One look at a cluster, for an operator who wants to know whether it is connected right: what it lists, and what it cannot do.
-import type { DriverCapabilities, ListedNode } from '@muster/drivers';
-import { type Capability, type ClusterTestView, capabilityTexts } from '@muster/model';
+import { type DriverCapabilities, type ListedNode, type Ownership, ownershipOf } from '@muster/drivers';
+import { type Capability, type ClusterTestView, capabilityTexts, placeOfRuns } from '@muster/model';
+import type { ClusterRow } from '@muster/store';
 import type { Connect, DrivenConfig } from './clusters.ts';
 
-export async function testCluster(config: DrivenConfig, connect: Connect): Promise<ClusterTestView> {
-  const driver = connect(config, { nodeName: () => null });
+/** Whose test it is, and the clusters that are connected already. */
+export interface Looker {
+  readonly installation: string;
+  readonly server: string;
+  readonly clusters: readonly Pick<ClusterRow, 'name' | 'config'>[];
+}
+
+export async function testCluster(
+  config: DrivenConfig,
+  who: Looker,
+  connect: Connect,
+): Promise<ClusterTestView> {
+  const driver = connect(config, { ownership: ownershipFor(config, who), nodeName: () => null });
   const { kind } = config;
   const lacks = lacking(driver.capabilities);
   try {
@@ -17,6 +29,14 @@ export async function testCluster(config: DrivenConfig, connect: Connect): Promi
   } finally {
     await driver.close();
   }
+}
+
+/** A cluster that is connected is known by the place of its runs; one that is not has no name yet. */
+function ownershipFor(config: DrivenConfig, { installation, server, clusters }: Looker): Ownership {
+  const connected = clusters.find((row) => placeOfRuns(row.config) === placeOfRuns(config));
+  const owner = { installation, cluster: connected?.name ?? '', server };
+  const names = clusters.map(({ name }) => name);
+  return ownershipOf(owner, () => names, false);
 }
 
 function lacking({ has, assigns }: DriverCapabilities): string[] {

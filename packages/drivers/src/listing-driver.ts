@@ -3,6 +3,7 @@
 // (packages/control/src/cluster-nodes.ts); a driver keeps to one cluster and its configuration.
 import type { Checkpoint, Inventory, NodeId, RunId, TaskReport } from '@muster/model';
 import type { Driver } from './contract.ts';
+import type { Ownership } from './owner.ts';
 
 /** A node as its cluster lists it. */
 export interface ListedNode {
@@ -58,6 +59,8 @@ export interface ListingDriver extends Driver {
 
 /** What a driver is told of ours, besides its configuration. */
 export interface ListingContext {
+  /** Whose its runs are. */
+  readonly ownership: Ownership;
   /** The cluster's own name of a node; null when it is none of this cluster. */
   readonly nodeName: (node: NodeId) => string | null;
   /** For a driver that is told by its cluster: there is something new, and a look is worth its while. */

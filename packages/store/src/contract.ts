@@ -182,6 +182,8 @@ export interface Store {
   ): Promise<Outcome<null, 'not-found' | 'place-taken' | ConfigRefusal>>;
   /** By name. */
   clusters(): Promise<readonly ClusterRow[]>;
+  /** Who this installation is to clusters that others use too: made with the database, and kept. */
+  installation(): Promise<string>;
   /** What the nodes of each cluster have together, those of agents too. */
   clusterSums(): Promise<readonly ClusterSums[]>;
   /** Keeps new work off all its nodes, those that come later too; null ends that. */

@@ -111,9 +111,12 @@ onEveryServer((server) => {
     const store = await server().store({ url });
     const epoch = await lead(store);
     const before = await store.head();
+    const installation = await store.installation();
     const logId = await store.newLogId();
     expect(logId).not.toBe(before.logId);
     expect(await store.head()).toEqual({ ...before, logId });
+    // What it has in clusters is still its own.
+    expect(await store.installation()).toBe(installation);
     expect(await store.commitPlan(epoch, aPlan([]))).toMatchObject({ refusal: 'stale-epoch' });
     expect(await lead(store)).toBeGreaterThan(epoch + 1000);
   });

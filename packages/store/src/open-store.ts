@@ -164,6 +164,7 @@ function storeOn(database: Database, hints: Hints): PgStore {
     silenceOver: (epoch, cluster) => known(admin.silenceOver(database, epoch, cluster)),
     addCluster: (name, config, by) => known(clusters.addCluster(database, name, config, by)),
     clusters: () => clusters.clusters(database),
+    installation: () => clusters.installation(database),
     clusterSums: () => clusters.clusterSums(database),
     drainCluster: (name, drain, by) => known(clusters.drainCluster(database, name, drain, by)),
     setCluster: (name, config, by) => known(clusters.setCluster(database, name, config, by)),

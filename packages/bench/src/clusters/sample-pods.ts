@@ -77,7 +77,7 @@ export function barePods(
       nodes: 1,
       tasks: [start],
     };
-    const pod = podOf({ task: start, node, devices: { 'nvidia.com/gpu': 1 } }, command, 1, settings);
+    const pod = podOf({ task: start, node, devices: { 'nvidia.com/gpu': 1 } }, command, 1, settings, 'bench');
     return { name: (pod as { metadata: { name: string } }).metadata.name, pod };
   };
 }

@@ -42,6 +42,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
   const brain = await startBrainThread({ databaseUrl, log, onBug });
   const questions = questionsThread({ databaseUrl, log });
   const identity = thisProcess();
+  const installation = await store.installation();
   let dispatch: Dispatch | null = null;
   const sink = createAgentSink({ world, store, server, onReady: () => dispatch?.wake() });
   const hub = createAgentHub({ server, sink, log, timers: world.timers });
@@ -58,6 +59,7 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
     world,
     store,
     server,
+    installation,
     process: randomBytes(6).toString('base64url'),
     epoch,
     freshNode: () => freshId('node', Date.now(), randomBytes(9)),
@@ -107,7 +109,10 @@ export async function startControlPlane(options: StartOptions): Promise<ControlP
       readOutput: (request) =>
         hub.isConnected(request.node) ? hub.output(request) : clusters.output(request),
     },
-    testCluster: (config) => testCluster(config, connectCluster),
+    testCluster: async (config) => {
+      const who = { installation, server: publicUrl(), clusters: await store.clusters() };
+      return testCluster(config, who, connectCluster);
+    },
     status() {
       const { trouble, ...status } = brain.status();
       const troubles = [

@@ -10,6 +10,7 @@ const pod = (run: RunId, rank: number, more: Partial<OurPod> = {}): OurPod => ({
   name: `${run}-${rank}`,
   uid: `${run}/${rank}`,
   run,
+  installation: 'ours',
   rank,
   tasks: 1,
   tombstone: false,

@@ -7,6 +7,7 @@ import type { CommandAnswer, Driver, DriverCapabilities, OutputAnswer, OutputReq
 import { fewAtOnce } from '../few-at-once.ts';
 import { Gathering, type Part } from '../gathering.ts';
 import type { ListedReport, ReportsByNode } from '../listing-driver.ts';
+import type { Ownership } from '../owner.ts';
 import { ApiError, type KubeClient } from './client.ts';
 import { epochsIn } from './epochs.ts';
 import { deviceResources } from './inventory.ts';
@@ -14,6 +15,7 @@ import { NodeBook, type SeenNode } from './node-book.ts';
 import {
   type KubeNode,
   marks,
+  type OtherPod,
   type OurPod,
   readNode,
   readOtherPod,
@@ -33,6 +35,7 @@ import { watch } from './watched.ts';
 export interface KubernetesDeps {
   readonly client: KubeClient;
   readonly pods: PodSettings;
+  readonly ownership: Ownership;
   /** Kubernetes' name of a node; null when it is none of this cluster. */
   readonly nodeName: (node: NodeId) => string | null;
   /** How long the commands of a run on several nodes may come one after another. */
@@ -76,8 +79,9 @@ const runsAtOnce = 64;
 export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
   const { client, nodeName } = deps;
   const { namespace } = deps.pods;
-  const pods = podsOf(client, namespace);
-  const epochs = epochsIn(client, namespace);
+  const { installation } = deps.ownership.owner;
+  const pods = podsOf(client, namespace, installation);
+  const epochs = epochsIn(client, namespace, deps.ownership);
   const logs = taskLogs(client);
   const upkeep = new Upkeep(pods, deps.keepMs ?? 3_600_000);
   const vanished = new Vanished({
@@ -91,18 +95,25 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
   const machines = new NodeBook();
   const own = watch(client, {
     path: `/api/v1/namespaces/${namespace}/pods`,
-    query: { labelSelector: marks.run },
+    query: { labelSelector: `${marks.run},${marks.installation}=${installation}` },
     read: readOurPod,
     onChange: changeOwn,
   });
+  const holding = 'status.phase!=Succeeded,status.phase!=Failed,spec.nodeName!=';
+  const countOther = {
+    read: readOtherPod,
+    onChange: (before: OtherPod | null, after: OtherPod | null) => machines.changeOther(before, after),
+  };
+  const neighbours = watch(client, {
+    path: `/api/v1/namespaces/${namespace}/pods`,
+    query: { labelSelector: `${marks.installation}!=${installation}`, fieldSelector: holding },
+    ...countOther,
+  });
+  // Those of a Muster too, and of another cluster of ours: neither is told of here.
   const others = watch(client, {
     path: '/api/v1/pods',
-    query: {
-      labelSelector: `!${marks.run}`,
-      fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed,spec.nodeName!=',
-    },
-    read: readOtherPod,
-    onChange: (before, after) => machines.changeOther(before, after),
+    query: { fieldSelector: `metadata.namespace!=${namespace},${holding}` },
+    ...countOther,
   });
   const nodes = watch(client, {
     path: '/api/v1/nodes',
@@ -165,7 +176,7 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
       }
       if (first.command.image === null && deps.pods.defaultImage === null)
         return { outcome: 'refused', detail: 'the job names no image, and the cluster has no default image' };
-      return few(() => submitRun(client, pods, deps.pods, { command: first.command, tasks }));
+      return few(() => submitRun(client, pods, deps.pods, installation, { command: first.command, tasks }));
     });
   }
 
@@ -175,7 +186,7 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
       const held = await pods.of(run);
       // Nothing is there, so the name is taken before a start can have it.
       if (held.length === 0) {
-        if (await pods.create(tombstoneOf(run, JSON.stringify(facts), namespace)))
+        if (await pods.create(tombstoneOf(run, JSON.stringify(facts), namespace, installation)))
           return { outcome: 'accepted' };
         // Throws where somebody took our marks off the pod that has the name: nothing is known until it has them back.
         await pods.get(run, 0);
@@ -216,7 +227,8 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
       boot = namespaceObject.parse(await client.call('GET', `/api/v1/namespaces/${namespace}`)).metadata.uid;
       askAtMs = performance.now() + askEveryMs;
     }
-    await Promise.all([all(own), all(others), all(nodes)]);
+    await epochs.checkOwner();
+    await Promise.all([all(own), all(neighbours), all(others), all(nodes)]);
     const missing = await vanished.missing((name) => machines.get(name) !== undefined);
     tendNowAndThen();
     return { boot, nodes: machines.all(), reports: withMissing(book.reports(), missing) };
@@ -246,7 +258,7 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
       book.touch(run);
     },
     async close() {
-      for (const one of [own, others, nodes, epochs, logs]) one.close();
+      for (const one of [own, neighbours, others, nodes, epochs, logs]) one.close();
     },
   };
 }

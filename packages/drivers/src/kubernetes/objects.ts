@@ -7,6 +7,8 @@ import { cpuMilliOf, memoryMibOf } from './quantity.ts';
 /** Labels and annotations of what is ours. */
 export const marks = {
   run: 'muster/run',
+  /** The installation whose run it is (owner.ts). */
+  installation: 'muster/installation',
   rank: 'muster/rank',
   /** How many tasks the run has, on all nodes. */
   tasks: 'muster/tasks',
@@ -38,6 +40,7 @@ export interface OurPod {
   readonly name: string;
   readonly uid: string;
   readonly run: RunId;
+  readonly installation: string;
   readonly rank: number;
   readonly tasks: number;
   readonly tombstone: boolean;
@@ -105,6 +108,7 @@ const ourMetadata = metadata.extend({
   labels: z
     .object({
       [marks.run]: z.string().optional(),
+      [marks.installation]: z.string().optional(),
       [marks.rank]: z.string().optional(),
       [marks.tombstone]: z.string().optional(),
     })
@@ -134,19 +138,21 @@ const ourPod = z.object({
   }),
 });
 
-/** Null for a pod that has our label and is none of ours. */
+/** Null for a pod that has our label and is none of a Muster's. */
 export function readOurPod(object: unknown): OurPod | null {
   const { metadata: about, spec, status } = ourPod.parse(object);
   const run = about.labels?.[marks.run] ?? '';
+  const installation = about.labels?.[marks.installation];
   const rank = wholeNumber(about.labels?.[marks.rank]);
   const tasks = wholeNumber(about.annotations?.[marks.tasks]);
-  if (!isRunId(run) || rank === null || tasks === null) return null;
+  if (!isRunId(run) || installation === undefined || rank === null || tasks === null) return null;
   const disruption = status.conditions?.find(({ type }) => type === 'DisruptionTarget');
   const stop = about.annotations?.[marks.stop];
   return {
     name: about.name,
     uid: about.uid,
     run,
+    installation,
     rank,
     tasks,
     tombstone: about.labels?.[marks.tombstone] !== undefined,

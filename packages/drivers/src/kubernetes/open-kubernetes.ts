@@ -14,7 +14,7 @@ const unknown: CommandAnswer = { outcome: 'unknown' };
 
 export function openKubernetes(
   config: KubernetesConfig,
-  { nodeName, onNews }: ListingContext,
+  { nodeName, onNews, ownership }: ListingContext,
 ): ListingDriver {
   const pods: PodSettings = {
     namespace: config.namespace,
@@ -32,7 +32,7 @@ export function openKubernetes(
   function open(): typeof opened & {} {
     if (opened) return opened;
     const client = createKubeClient(readKubeconfig(config.kubeconfig, config.context));
-    const driver = createKubernetesDriver({ client, pods, nodeName, ...(onNews && { onNews }) });
+    const driver = createKubernetesDriver({ client, pods, ownership, nodeName, ...(onNews && { onNews }) });
     const close = async (): Promise<void> => {
       await driver.close();
       client.close();

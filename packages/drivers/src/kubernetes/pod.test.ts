@@ -44,7 +44,7 @@ const command: StartCommand = {
 };
 const made = (more: Partial<StartCommand> = {}, tasks = 2) => {
   const placed = { task, node: 'n1', devices: { 'nvidia.com/gpu': 2 } };
-  return podOf(placed, { ...command, ...more }, tasks, settings) as {
+  return podOf(placed, { ...command, ...more }, tasks, settings, 'ours') as {
     metadata: object;
     spec: { containers: [{ env: { name: string; value: string }[] }] };
   };
@@ -89,7 +89,7 @@ describe('the pod of a task', () => {
   it("has a directory for its checkpoints that is its job's alone, where the cluster has a volume for them", () => {
     const placed = { task, node: 'n1', devices: {} };
     const member = { ...command, run: 'run_000000000000000001_17-2' as RunId };
-    const pod = podOf(placed, member, 1, { ...settings, checkpoints: { claim: 'shared' } });
+    const pod = podOf(placed, member, 1, { ...settings, checkpoints: { claim: 'shared' } }, 'ours');
     expect(pod).toMatchObject({
       spec: {
         volumes: [{ name: 'checkpoints', persistentVolumeClaim: { claimName: 'shared' } }],

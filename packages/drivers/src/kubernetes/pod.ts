@@ -9,7 +9,7 @@ import {
   type TaskStart,
 } from '@muster/model';
 import { askable, askMount, askVolume } from './asking.ts';
-import { finalizer, marks } from './objects.ts';
+import { finalizer, marks, type OurPod } from './objects.ts';
 
 /** What the operator of the cluster says of its pods; never a job. */
 export interface PodSettings {
@@ -48,11 +48,18 @@ export const serviceName = (run: RunId): string => run.replaceAll('_', '-');
 export const podName = (run: RunId, rank: number): string => `${serviceName(run)}-${rank}`;
 const hostName = (rank: number): string => `task-${rank}`;
 
+/** The labels of what is made for a run. */
+const labelsOf = (run: RunId, installation: string): Record<string, string> => ({
+  [marks.run]: run,
+  [marks.installation]: installation,
+});
+
 export function podOf(
   { task, node, devices }: PlacedTask,
   command: StartCommand,
   tasks: number,
   settings: PodSettings,
+  installation: string,
 ): object {
   const { run, stop, timeLimitMs } = command;
   const image = command.image ?? settings.defaultImage;
@@ -64,7 +71,7 @@ export function podOf(
     metadata: {
       name: podName(run, task.rank),
       namespace: settings.namespace,
-      labels: { [marks.run]: run, [marks.rank]: String(task.rank) },
+      labels: { ...labelsOf(run, installation), [marks.rank]: String(task.rank) },
       annotations: { [marks.tasks]: String(tasks), [marks.node]: node },
       finalizers: [finalizer],
     },
@@ -105,14 +112,14 @@ export function podOf(
 }
 
 /** Holds the key's name, so that a start which comes later is refused. It is never bound, so its image is never pulled. */
-export function tombstoneOf(run: RunId, stop: string, namespace: string): object {
+export function tombstoneOf(run: RunId, stop: string, namespace: string, installation: string): object {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       name: podName(run, 0),
       namespace,
-      labels: { [marks.run]: run, [marks.rank]: '0', [marks.tombstone]: 'yes' },
+      labels: { ...labelsOf(run, installation), [marks.rank]: '0', [marks.tombstone]: 'yes' },
       annotations: { [marks.tasks]: '0', [marks.stop]: stop },
     },
     spec: {
@@ -133,8 +140,7 @@ export function tombstoneOf(run: RunId, stop: string, namespace: string): object
 
 /** Names for the pods of a gang, from before they are ready. It goes when the pod of rank 0 goes. */
 export function serviceOf(
-  run: RunId,
-  owner: { readonly name: string; readonly uid: string },
+  { run, installation, name, uid }: Pick<OurPod, 'run' | 'installation' | 'name' | 'uid'>,
   namespace: string,
 ): object {
   return {
@@ -143,10 +149,10 @@ export function serviceOf(
     metadata: {
       name: serviceName(run),
       namespace,
-      labels: { [marks.run]: run },
-      ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: owner.name, uid: owner.uid }],
+      labels: labelsOf(run, installation),
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name, uid }],
     },
-    spec: { clusterIP: 'None', publishNotReadyAddresses: true, selector: { [marks.run]: run } },
+    spec: { clusterIP: 'None', publishNotReadyAddresses: true, selector: labelsOf(run, installation) },
   };
 }
 

@@ -27,7 +27,7 @@ const object = (spec: object) => ({
   metadata: {
     name: 'p',
     uid: 'the-uid',
-    labels: { 'muster/run': 'run_000000000000000001_1', 'muster/rank': '0' },
+    labels: { 'muster/run': 'run_000000000000000001_1', 'muster/installation': 'ours', 'muster/rank': '0' },
     annotations: { 'muster/tasks': '1', 'muster/node': 'n1' },
   },
   spec: { terminationGracePeriodSeconds: 5, ...spec },
@@ -40,7 +40,7 @@ const all = '/api/v1/namespaces/ns/pods/p';
 describe('calls on a pod', () => {
   it('stop it by a deadline that has passed, for the very pod', async () => {
     const { client, sent } = recording();
-    await podsOf(client, 'ns').stop(pod(), facts, 5);
+    await podsOf(client, 'ns', 'ours').stop(pod(), facts, 5);
     expect(sent).toEqual([
       [
         'PATCH',
@@ -67,7 +67,7 @@ describe('calls on a pod', () => {
       })!;
     const sentFor = async (made: ReturnType<typeof pod>, word: typeof ask | null) => {
       const { client, sent } = recording();
-      await podsOf(client, 'ns').stop(made, facts, 5, word);
+      await podsOf(client, 'ns', 'ours').stop(made, facts, 5, word);
       return sent.map(
         ([, , body]) =>
           body as { metadata: { annotations: object }; spec: { activeDeadlineSeconds: number } },
@@ -100,7 +100,7 @@ describe('calls on a pod', () => {
     ['no node', pod({}), 5],
   ])('delete it when it has %s', async (_, made, graceS) => {
     const { client, sent } = recording();
-    await podsOf(client, 'ns').stop(made, facts, graceS);
+    await podsOf(client, 'ns', 'ours').stop(made, facts, graceS);
     expect(sent[0]?.[2]).not.toHaveProperty('spec');
     expect(sent[1]).toEqual([
       'DELETE',
@@ -114,27 +114,39 @@ describe('calls on a pod', () => {
       if (method === 'POST') throw new ApiError(409, 'Conflict', 'already assigned');
       return object({ nodeName: 'n1' });
     });
-    expect(await podsOf(taken.client, 'ns').bind(pod({}))).toBe(true);
+    expect(await podsOf(taken.client, 'ns', 'ours').bind(pod({}))).toBe(true);
     expect(taken.sent[0]?.[2]).toMatchObject({ metadata: { uid: 'the-uid' }, target: { name: 'n1' } });
     const elsewhere = recording(([method]) => {
       if (method === 'POST') throw new ApiError(409, 'Conflict', 'being deleted');
       return object({});
     });
-    expect(await podsOf(elsewhere.client, 'ns').bind(pod({}))).toBe(false);
+    expect(await podsOf(elsewhere.client, 'ns', 'ours').bind(pod({}))).toBe(false);
   });
 
   it('say that a pod of that name is there already', async () => {
     const { client } = recording(() => {
       throw new ApiError(409, 'AlreadyExists', '');
     });
-    expect(await podsOf(client, 'ns').create({})).toBeNull();
+    expect(await podsOf(client, 'ns', 'ours').create({})).toBeNull();
+  });
+
+  it("look for ours alone, and know no pod that bears another's mark", async () => {
+    const run = 'run_000000000000000001_1' as RunId;
+    const { client, sent } = recording(([, path]) => (path.includes('?') ? { items: [] } : object({})));
+    await podsOf(client, 'ns', 'theirs').of(run);
+    const query = new URLSearchParams(sent[0]?.[1].split('?')[1]);
+    expect(query.get('labelSelector')).toBe(`muster/run=${run},muster/installation=theirs`);
+    await expect(podsOf(client, 'ns', 'theirs').get(run, 0)).rejects.toThrow('none of ours');
+    expect(await podsOf(client, 'ns', 'ours').get(run, 0)).toMatchObject({ run });
   });
 
   it('take an answer that says no for no, and nothing else', async () => {
     const { client } = recording(() => {
       throw new ApiError(503, '', 'later');
     });
-    await expect(podsOf(client, 'ns').get('run_000000000000000001_1' as RunId, 0)).rejects.toThrow('later');
+    await expect(podsOf(client, 'ns', 'ours').get('run_000000000000000001_1' as RunId, 0)).rejects.toThrow(
+      'later',
+    );
     const quota = 'pods "p" is forbidden: exceeded quota: small';
     expect(new ApiError(403, 'Forbidden', quota).refused).toBe(true);
     const right =

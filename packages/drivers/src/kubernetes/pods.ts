@@ -28,13 +28,14 @@ export interface Pods {
 
 const items = z.object({ items: z.array(z.unknown()) });
 
-export function podsOf(client: KubeClient, namespace: string): Pods {
+export function podsOf(client: KubeClient, namespace: string, installation: string): Pods {
   const all = `/api/v1/namespaces/${namespace}/pods`;
   const at = ({ name }: Pick<OurPod, 'name'>): string => `${all}/${name}`;
 
   function read(object: unknown): OurPod {
     const pod = readOurPod(object);
-    if (!pod) throw new ApiError(409, '', 'a pod with the name of one of ours is none of ours');
+    if (pod?.installation !== installation)
+      throw new ApiError(409, '', 'a pod with the name of one of ours is none of ours');
     return pod;
   }
 
@@ -63,7 +64,9 @@ export function podsOf(client: KubeClient, namespace: string): Pods {
     },
     get: (run, rank) => get(podName(run, rank)),
     async of(run) {
-      const query = new URLSearchParams({ labelSelector: `${marks.run}=${run}` });
+      const query = new URLSearchParams({
+        labelSelector: `${marks.run}=${run},${marks.installation}=${installation}`,
+      });
       const found = items.parse(await client.call('GET', `${all}?${query}`)).items;
       return found.map(readOurPod).filter((pod) => pod !== null);
     },
@@ -105,7 +108,11 @@ export function podsOf(client: KubeClient, namespace: string): Pods {
     },
     delete: remove,
     async restore({ name, uid, run, rank, tasks, meant }) {
-      const labels = { [marks.run]: run, [marks.rank]: String(rank) };
+      const labels = {
+        [marks.run]: run,
+        [marks.installation]: installation,
+        [marks.rank]: String(rank),
+      };
       const annotations = { [marks.tasks]: String(tasks), [marks.node]: meant };
       try {
         await client.call('PATCH', at({ name }), { metadata: { uid, labels, annotations } });

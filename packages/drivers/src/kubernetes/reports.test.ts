@@ -18,7 +18,7 @@ function pod(rank: number, { node = 'n1', deleted, annotations, status = {} }: M
     metadata: {
       name: `p${rank}`,
       uid: `u${rank}`,
-      labels: { 'muster/run': run, 'muster/rank': String(rank) },
+      labels: { 'muster/run': run, 'muster/installation': 'ours', 'muster/rank': String(rank) },
       annotations: { 'muster/tasks': '2', 'muster/node': 'n1', ...annotations },
       ...(deleted ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
     },

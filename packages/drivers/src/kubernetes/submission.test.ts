@@ -46,7 +46,10 @@ function play(heldBy: (made: object) => OurPod | null, binds: boolean) {
     discard: async ({ name }: OurPod) => void discarded.push(name),
   } as unknown as Pods;
   const client = { call: async () => ({}) } as unknown as KubeClient;
-  const answer = submitRun(client, pods, settings as PodSettings, { command, tasks: [task(0), task(1)] });
+  const answer = submitRun(client, pods, settings as PodSettings, 'ours', {
+    command,
+    tasks: [task(0), task(1)],
+  });
   return { answer, discarded };
 }
 

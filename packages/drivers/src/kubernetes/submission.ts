@@ -32,13 +32,14 @@ export async function submitRun(
   client: KubeClient,
   pods: Pods,
   settings: PodSettings,
+  installation: string,
   { command, tasks }: Submission,
 ): Promise<CommandAnswer> {
   const inOrder = tasks.toSorted((a, b) => a.task.rank - b.task.rank);
   const [first, ...others] = inOrder;
   if (first?.task.rank !== 0) return { outcome: 'refused', detail: 'the run has no task of rank 0' };
   const make = (task: PlacedTask): Promise<OurPod> =>
-    made(pods, task, podOf(task, command, tasks.length, settings), command);
+    made(pods, task, podOf(task, command, tasks.length, settings, installation), command);
   const ready: OurPod[] = [];
   try {
     const head = await make(first);
@@ -48,7 +49,7 @@ export async function submitRun(
     await each(others, async (task) => {
       ready.push(await make(task));
     });
-    if (tasks.length > 1) await makeService(client, command, head, settings.namespace);
+    if (tasks.length > 1) await makeService(client, head, settings.namespace);
   } catch (error) {
     if (!(error instanceof ApiError) || !error.refused) throw error;
     await each(
@@ -82,14 +83,9 @@ function isSpent(pod: OurPod): boolean {
   return pod.tombstone || pod.deleting || pod.stop !== null || exitOf(pod) !== null;
 }
 
-async function makeService(
-  client: KubeClient,
-  { run }: StartCommand,
-  head: OurPod,
-  namespace: string,
-): Promise<void> {
+async function makeService(client: KubeClient, head: OurPod, namespace: string): Promise<void> {
   try {
-    await client.call('POST', `/api/v1/namespaces/${namespace}/services`, serviceOf(run, head, namespace));
+    await client.call('POST', `/api/v1/namespaces/${namespace}/services`, serviceOf(head, namespace));
   } catch (error) {
     if (!has(error, 409)) throw error;
   }

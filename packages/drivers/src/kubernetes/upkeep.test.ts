@@ -33,7 +33,7 @@ function pod(name: string, { node, annotations, status = { phase: 'Running' } }:
     metadata: {
       name,
       uid: name,
-      labels: { 'muster/run': run, 'muster/rank': '0' },
+      labels: { 'muster/run': run, 'muster/installation': 'ours', 'muster/rank': '0' },
       annotations: { 'muster/tasks': '1', 'muster/node': 'n1', ...annotations },
     },
     spec: { terminationGracePeriodSeconds: 20, ...(node === undefined ? {} : { nodeName: node }) },

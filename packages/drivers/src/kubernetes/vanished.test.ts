@@ -9,7 +9,7 @@ function pod(uid: string): OurPod {
     metadata: {
       name: uid,
       uid,
-      labels: { 'muster/run': 'run_000000000000000001_1', 'muster/rank': '0' },
+      labels: { 'muster/run': 'run_000000000000000001_1', 'muster/installation': 'ours', 'muster/rank': '0' },
       annotations: { 'muster/tasks': '1', 'muster/node': 'n1' },
     },
     spec: { nodeName: 'n1' },

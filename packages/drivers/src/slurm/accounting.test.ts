@@ -28,8 +28,16 @@ function scripted(...answers: (string | Error)[]) {
     clock.atMs += clock.stepMs;
     return clock.atMs;
   };
-  return { accounting: accountingOf(commands, nowMs), asked, clock };
+  return { accounting: accountingOf(commands, 'ours', nowMs), asked, clock };
 }
+
+test("what it says of another Muster's job of the same key is not ours", async () => {
+  const theirs = { ...record(runs[0], 2), comment: { job: `${runs[0]} theirs` } };
+  const ours = { ...record(runs[0], 1), comment: { job: `${runs[0]} ours` } };
+  const { accounting } = scripted(answerOf(theirs, ours), answerOf(theirs));
+  expect(await accounting.ask(runs[0], null)).toMatchObject({ kind: 'ended', job: { id: 1 } });
+  expect(await accounting.ask(runs[0], null)).toMatchObject({ kind: 'nothing' });
+});
 
 test.each([
   ['knows of no end', record(runs[0], 1, 'RUNNING')],

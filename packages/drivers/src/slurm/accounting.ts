@@ -4,6 +4,7 @@
 // answered, or failed to, nothing is told of the end. Without it the end is told all the same, as one that nobody explains.
 import type { RunId } from '@muster/model';
 import type { Commands } from './commands.ts';
+import { isOthers } from './keyed-jobs.ts';
 import { type AccountedJob, parseAccounting } from './listing.ts';
 
 export type Account =
@@ -27,7 +28,11 @@ const together = 200;
  */
 const behindMs = 30_000;
 
-export function accountingOf(commands: Commands, nowMs = (): number => performance.now()): Accounting {
+export function accountingOf(
+  commands: Commands,
+  installation: string,
+  nowMs = (): number => performance.now(),
+): Accounting {
   const known = new Map<RunId, readonly AccountedJob[] | string>();
   /** Since when an answer without an end is not taken for the last word. */
   const behindSince = new Map<RunId, number>();
@@ -40,10 +45,14 @@ export function accountingOf(commands: Commands, nowMs = (): number => performan
       const answer = await jobsOf(commands, runs).catch((error: Error) => error.message);
       for (const run of runs) {
         wanted.delete(run);
-        known.set(run, typeof answer === 'string' ? answer : answer.filter(({ name }) => name === run));
+        known.set(run, typeof answer === 'string' ? answer : answer.filter((job) => isOf(run, job)));
       }
     }
   }
+
+  /** Comments are there only where a site has the accounting keep them. */
+  const isOf = (run: RunId, { name, comment }: AccountedJob): boolean =>
+    name === run && !isOthers(comment, installation);
 
   function start(run: RunId): Promise<void> {
     wanted.add(run);

@@ -170,6 +170,8 @@ export function parseNodes(text: string): SlurmNode[] {
 export interface AccountedJob {
   readonly id: number;
   readonly name: string;
+  /** Empty where the accounting keeps none. */
+  readonly comment: string;
   readonly state: JobState;
   readonly phase: JobPhase;
   readonly submittedS: number;
@@ -185,13 +187,15 @@ const accountedSchema = z.object({
   state: z.object({ current: jobState }),
   time: z.object({ submission: nat, end: nat }),
   kill_request_user: z.string().nullable(),
+  comment: z.object({ job: z.string().nullish() }).optional(),
 });
 
 export function parseAccounting(text: string): AccountedJob[] {
   const { jobs } = read('sacct', z.object({ errors, jobs: z.array(accountedSchema) }), text);
-  return jobs.map(({ job_id, name, state, time, kill_request_user }) => ({
+  return jobs.map(({ job_id, name, state, time, kill_request_user, comment }) => ({
     id: job_id,
     name,
+    comment: comment?.job ?? '',
     state: state.current,
     phase: phases[state.current],
     submittedS: time.submission,

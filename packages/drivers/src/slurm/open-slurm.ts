@@ -19,11 +19,11 @@ const tidyEveryMs = 3_600_000;
 /** Output of a run that is over, and the word that it is: no submit of it comes so late. */
 const keepMs = 7 * 24 * 3_600_000;
 
-export function openSlurm(config: SlurmConfig, { nodeName }: ListingContext): ListingDriver {
+export function openSlurm(config: SlurmConfig, { nodeName, ownership }: ListingContext): ListingDriver {
   const env: Record<string, string> = config.conf === undefined ? {} : { SLURM_CONF: config.conf };
   const over = config.ssh && sshLines(config.ssh);
   const files = over ? remoteFiles(bashOver(over, commandTimeoutMs)) : localFiles;
-  const directories = runDirectories(config.directory, files);
+  const directories = runDirectories(config.directory, files, ownership);
   const others = new OthersDevices();
   let tidyAtMs = 0;
 
@@ -48,6 +48,7 @@ export function openSlurm(config: SlurmConfig, { nodeName }: ListingContext): Li
 
   const driver = createSlurmDriver({
     commands: slurmCommands({ env, timeoutMs: commandTimeoutMs, ...(over ? { over } : {}) }),
+    installation: ownership.owner.installation,
     directories,
     nodeName,
     billing: (project) => slurmBilling(config, project),

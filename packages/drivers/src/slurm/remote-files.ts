@@ -37,6 +37,9 @@ while IFS= read -r -d '' op && IFS= read -r -d '' path && IFS= read -r -d '' mor
     read) said=$(base64 -w0 -- "$path" 2>&1); answer $? "$said" ;;
     write)
       said=$({ printf %s "$more" | base64 -d > "$path.new" && mv -f -T -- "$path.new" "$path"; } 2>&1); answer $? "$said" ;;
+    write-new)
+      said=$({ whole=$(mktemp -- "$path.XXXXXXXX") && printf %s "$more" | base64 -d > "$whole" && ln -T -- "$whole" "$path"; code=$?; rm -f -- "$whole"; exit "$code"; } 2>&1); code=$?
+      case $code$said in *'File exists'*) text 0 no ;; 0*) text 0 yes ;; *) answer "$code" "$said" ;; esac ;;
     move) said=$(mv -T -- "$path" "$more" 2>&1); answer $? "$said" ;;
     remove) said=$(rm -rf -- "$path" 2>&1); answer $? "$said" ;;
     piece)
@@ -113,6 +116,9 @@ export function remoteFiles(bash: RemoteBash): SharedFiles {
     },
     async write(file, text) {
       await there(file, ask('write', file, content(text)));
+    },
+    async writeNew(file, text) {
+      return String(await there(file, ask('write-new', file, content(text)))) === 'yes';
     },
     async move(from, to) {
       await ask('move', from, to);

@@ -20,7 +20,7 @@ const over: readonly JobState[] = [
 
 function job(id: number, state: JobState, more: Partial<SlurmJob> = {}): SlurmJob {
   const phase = over.includes(state) ? 'over' : state === 'PENDING' ? 'waits' : 'holds';
-  const key = { name: run as string, comment: run as string };
+  const key = { name: run as string, comment: `${run} ours` };
   return {
     id,
     ...key,
@@ -54,7 +54,11 @@ function told(
   settled = false,
   accounting: Accounting = noAccounting,
 ): string {
-  const [report] = reportsOf(run, evidence, new KeyedJobs(jobs), { ...nothingKnown, settled, accounting });
+  const [report] = reportsOf(run, evidence, new KeyedJobs(jobs, 'ours'), {
+    ...nothingKnown,
+    settled,
+    accounting,
+  });
   if (!report) return 'nothing';
   const { state, exit } = report;
   if (!exit) return state;
@@ -64,11 +68,16 @@ function told(
 test('a cancel soon after the controller was started, of a job from before or one that never began, is its own', () => {
   const life = { bootS: 1000, slurmdTimeoutMs: 15_000 };
   const code = (submittedS: number, endS: number, evidence = left()) => {
-    const [report] = reportsOf(run, evidence, new KeyedJobs([job(5, 'CANCELLED', { submittedS, endS })]), {
-      ...nothingKnown,
-      settled: true,
-      controller: life,
-    });
+    const [report] = reportsOf(
+      run,
+      evidence,
+      new KeyedJobs([job(5, 'CANCELLED', { submittedS, endS })], 'ours'),
+      {
+        ...nothingKnown,
+        settled: true,
+        controller: life,
+      },
+    );
     return report?.exit?.ok === false ? report.exit.reason.code : null;
   };
   expect(code(990, 1005)).toBe('forgotten');
@@ -166,7 +175,7 @@ describe('with accounting', () => {
   });
   const ended = (state: JobState, endedBy: string | null = null): Account => ({
     kind: 'ended',
-    job: { id: 5, name: run, state, phase: 'over', submittedS: 5, endS: 6, endedBy },
+    job: { id: 5, name: run, comment: '', state, phase: 'over', submittedS: 5, endS: 6, endedBy },
   });
   const toldBy = (
     answer: Account | null,
@@ -218,7 +227,8 @@ describe('with accounting', () => {
 describe('on a node that does not answer', () => {
   const silent = new Set(['n1']);
   const state = (evidence: Evidence, jobs: readonly SlurmJob[]): string | undefined =>
-    reportsOf(run, evidence, new KeyedJobs(jobs), { ...nothingKnown, settled: true, silent })[0]?.state;
+    reportsOf(run, evidence, new KeyedJobs(jobs, 'ours'), { ...nothingKnown, settled: true, silent })[0]
+      ?.state;
 
   test('what Slurm gave up may still run', () => {
     expect(state(claimedBy(5), [job(5, 'NODE_FAIL')])).toBe('running');
@@ -265,7 +275,7 @@ describe('a job whose marks somebody edited', () => {
     const elsewhere = [{ ...uses[0]!, node: 'n2' }];
     expect(told(begun, [job(5, 'RUNNING', { ...other, uses: elsewhere })], true)).toMatch(/lost the job/);
     const another = 'run_000000000000000002_1';
-    const ours = { name: another, comment: another, uses };
+    const ours = { name: another, comment: `${another} ours`, uses };
     expect(told(begun, [job(5, 'RUNNING', ours)], true)).toMatch(/lost the job/);
   });
 });

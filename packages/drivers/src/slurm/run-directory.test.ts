@@ -15,6 +15,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RunId, StopCommand } from '@muster/model';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ownershipOf } from '../owner.ts';
+import { testOwnership } from '../testing/ownership.ts';
 import { batchScript } from './batch-script.ts';
 import { localRunDirectories, type RunDirectories } from './run-directory.ts';
 
@@ -27,7 +29,7 @@ let shared: string;
 let directories: RunDirectories;
 beforeEach(() => {
   shared = mkdtempSync(join(tmpdir(), 'muster-runs-'));
-  directories = localRunDirectories(shared);
+  directories = localRunDirectories(shared, testOwnership());
 });
 afterEach(() => rmSync(shared, { recursive: true, force: true }));
 
@@ -40,6 +42,44 @@ test('a directory that is not there is not made, and says what to do; once it is
   expect(existsSync(shared)).toBe(false);
   mkdirSync(shared);
   expect(await directories.open()).toEqual([]);
+});
+
+test("a directory belongs to who came first, by any path, and in another's nothing is touched", async () => {
+  await directories.prepare(run, files);
+  const link = `${shared}-link`;
+  symlinkSync(shared, link);
+  try {
+    const theirs = localRunDirectories(link, testOwnership('theirs'));
+    const message = `the directory ${link} holds the runs of another Muster: cluster alpha of the server at https://muster.test`;
+    for (const act of [
+      () => theirs.open(),
+      () => theirs.admit(9),
+      () => theirs.forget(run),
+      theirs.checkOwner,
+    ])
+      await expect(act()).rejects.toThrow(message);
+    await expect(localRunDirectories(link, testOwnership(undefined, 'beta')).open()).resolves.toEqual([run]);
+    // Taken under its new name: the old one's cluster would be another.
+    const back = ownershipOf(testOwnership().owner, () => ['alpha', 'beta'], true);
+    await expect(localRunDirectories(shared, back).open()).rejects.toThrow('the runs of cluster beta');
+    expect(readdirSync(join(shared, 'runs'))).toEqual([run]);
+    expect(readdirSync(join(shared, 'epoch'))).toEqual([]);
+  } finally {
+    rmSync(link);
+  }
+});
+
+test('who only looks leaves a directory to whoever comes first, and it is free again when it is emptied', async () => {
+  const { owner, isOwn } = testOwnership();
+  await localRunDirectories(shared, { owner, isOwn, claims: false }).open();
+  expect(existsSync(join(shared, 'owner'))).toBe(false);
+  const both = [directories, localRunDirectories(shared, testOwnership('theirs'))];
+  const opened = await Promise.allSettled(both.map((one) => one.open()));
+  expect(opened.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  for (const name of readdirSync(shared)) rmSync(join(shared, name), { recursive: true });
+  const loser = both[opened.findIndex(({ status }) => status === 'rejected')];
+  expect(await loser?.open()).toEqual([]);
+  await expect(both.find((one) => one !== loser)?.open()).rejects.toThrow('another Muster');
 });
 
 test('a directory that other people can write to is refused', async () => {
@@ -102,7 +142,7 @@ test('a run that is over can be claimed by nobody', async () => {
 test('a command of an older epoch is not admitted, by whoever asks', async () => {
   expect(await directories.admit(9)).toBe(true);
   expect(await directories.admit(10)).toBe(true);
-  expect(await localRunDirectories(shared).admit(9)).toBe(false);
+  expect(await localRunDirectories(shared, testOwnership()).admit(9)).toBe(false);
   expect(await directories.admit(10)).toBe(true);
 });
 

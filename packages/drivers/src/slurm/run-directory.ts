@@ -7,10 +7,12 @@
 //   refused        with what words Slurm did not take it
 //   stop           the stop that was asked for: signal and grace, and the signal and the wait of an asking before it
 // A run of which all is known is moved to over/: a script that comes late finds no directory to claim in, and a submit that comes
-// late finds it there. Beside them epoch/N are the epochs that commands came with; the highest counts.
+// late finds it there. Beside them epoch/N are the epochs that commands came with; the highest counts. `owner` says whose all of this is
+// (owner.ts); in a directory of another's nothing is read or written.
 import { join } from 'node:path';
 import { isRunId, type RunId, type StopCommand } from '@muster/model';
 import * as z from 'zod';
+import { type Ownership, othersPlace, ownerSchema } from '../owner.ts';
 import { localFiles, type OutputPiece, type SharedFiles, type StampedText } from './shared-files.ts';
 
 const plan = z.strictObject({
@@ -66,6 +68,8 @@ export type StatusText = StampedText;
 
 export interface RunDirectories {
   readonly of: (run: RunId) => string;
+  /** Rejects where the directory is another's; asked again and again, because it can be emptied and given away under us. */
+  checkOwner(): Promise<void>;
   /** Runs of which not everything is known. */
   open(): Promise<RunId[]>;
   isOver(run: RunId): Promise<boolean>;
@@ -92,24 +96,44 @@ export interface RunDirectories {
 }
 
 /** On a directory that this machine sees too. */
-export const localRunDirectories = (shared: string): RunDirectories => runDirectories(shared, localFiles);
+export const localRunDirectories = (shared: string, ownership: Ownership): RunDirectories =>
+  runDirectories(shared, localFiles, ownership);
 
-export function runDirectories(shared: string, files: SharedFiles): RunDirectories {
+export function runDirectories(shared: string, files: SharedFiles, ownership: Ownership): RunDirectories {
   const of = (run: RunId): string => join(shared, 'runs', run);
   const over = (run: RunId): string => join(shared, 'over', run);
   const exists = async (dir: string): Promise<boolean> => (await files.names(dir)) !== null;
   const where = async (run: RunId): Promise<string> => ((await exists(of(run))) ? of(run) : over(run));
+  const ownText = `${JSON.stringify(ownership.owner)}\n`;
   let made: Promise<unknown> | null = null;
   let marks = 0;
   const make = (): Promise<unknown> => {
-    made ??= checked(shared, files).then(() =>
-      Promise.all(['runs', 'over', 'epoch'].map((name) => files.makeNew(join(shared, name)))),
-    );
+    made ??= checked(shared, files)
+      .then(checkOwner)
+      .then(() => Promise.all(['runs', 'over', 'epoch'].map((name) => files.makeNew(join(shared, name)))));
     made.catch(() => {
       made = null;
     });
     return made;
   };
+
+  async function checkOwner(): Promise<void> {
+    const file = join(shared, 'owner');
+    for (;;) {
+      const text = await files.read(file);
+      if (text === null) {
+        if (!ownership.claims) return;
+        await files.writeNew(file, ownText);
+        continue;
+      }
+      const found = ownerSchema.parse(JSON.parse(text));
+      if (!ownership.isOwn(found))
+        throw othersPlace(`the directory ${shared}`, found, ownership, 'empty this one');
+      // Under its name of now, so that nobody takes it for one of a cluster that is gone.
+      if (ownership.claims && found.cluster !== ownership.owner.cluster) await files.write(file, ownText);
+      return;
+    }
+  }
 
   /** By a file of now. */
   async function nowMs(): Promise<number> {
@@ -149,9 +173,11 @@ export function runDirectories(shared: string, files: SharedFiles): RunDirectori
 
   return {
     of,
+    checkOwner,
     async open() {
       await make();
-      return ((await files.names(join(shared, 'runs'))) ?? []).filter(isRunId);
+      const [names] = await Promise.all([files.names(join(shared, 'runs')), checkOwner()]);
+      return (names ?? []).filter(isRunId);
     },
     isOver: (run) => exists(over(run)),
     async prepare(run, { tasks, steps, words }) {
@@ -198,6 +224,7 @@ export function runDirectories(shared: string, files: SharedFiles): RunDirectori
     },
     async forget(run) {
       await make();
+      await checkOwner();
       await files.move(of(run), over(run));
     },
     async refuse(run, detail) {
@@ -216,7 +243,8 @@ export function runDirectories(shared: string, files: SharedFiles): RunDirectori
     async admit(epoch) {
       await make();
       const dir = join(shared, 'epoch');
-      const seen = ((await files.names(dir)) ?? []).map(Number);
+      const [names] = await Promise.all([files.names(dir), checkOwner()]);
+      const seen = (names ?? []).map(Number);
       if (seen.some((other) => other > epoch)) return false;
       if (!seen.includes(epoch)) await files.makeNew(join(dir, String(epoch)));
       return true;

@@ -41,6 +41,17 @@ describe.each([
     expect(await files.names(dir)).toEqual(['claim']);
   });
 
+  test('what is written once is written by one, and whole', async () => {
+    const file = join(dir, 'owner');
+    const words = ['one', 'two', "'three' $(x)\n"];
+    const wrote = await Promise.all(words.map((word) => files.writeNew(file, word)));
+    expect(wrote.filter(Boolean)).toHaveLength(1);
+    expect(await files.read(file)).toBe(words[wrote.indexOf(true)]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    await expect(files.writeNew(join(dir, 'no', 'such'), 'x')).rejects.toThrow();
+    expect(await files.names(dir)).toEqual(['owner']);
+  });
+
   test('who may write to it is told as chmod says it', async () => {
     const path = join(dir, 'open');
     await files.makeNew(path);

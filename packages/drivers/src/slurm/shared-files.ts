@@ -1,8 +1,9 @@
 // The directory that every node of a cluster sees, as this server reaches it: a file system of its own, or one of a login node over
 // ssh (remote-files.ts). Only what the runs need (run-directory.ts). What is not there is an answer; every other trouble rejects,
 // because a directory that cannot be read is not an empty one.
+import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 
 export interface SharedFiles {
   /** Who may do what with it, as chmod writes it; null when it is not there. */
@@ -13,6 +14,8 @@ export interface SharedFiles {
   read(file: string): Promise<string | null>;
   /** Readers see the old content or the new, never a part. */
   write(file: string, content: string): Promise<void>;
+  /** False when it is there already: whoever writes it is the only one, and readers see all of it. */
+  writeNew(file: string, content: string): Promise<boolean>;
   /** Nothing where there is nothing to move. */
   move(from: string, to: string): Promise<void>;
   /** With all that is below it. */
@@ -57,6 +60,19 @@ export const localFiles: SharedFiles = {
   async write(file, content) {
     await writeFile(`${file}.new`, content, { mode: 0o600 });
     await rename(`${file}.new`, file);
+  },
+  async writeNew(file, content) {
+    const whole = `${file}.${randomUUID()}`;
+    await writeFile(whole, content, { mode: 0o600 });
+    try {
+      await link(whole, file);
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+      throw error;
+    } finally {
+      await rm(whole, { force: true });
+    }
   },
   async move(from, to) {
     await orMissing(rename(from, to));

@@ -22,7 +22,7 @@ const job = (name: string, comment: string, more: Partial<SlurmJob> = {}): Slurm
 };
 
 test('what others hold is taken, and neither ours nor what waits is', () => {
-  const ours = job(run, run);
+  const ours = job(run, `${run} ours`);
   const jobs = [job('mine', ''), job(run, 'copied the name'), ours, job('x', '', { phase: 'waits' })];
   expect(takenBy(jobs, new Set([ours]))).toEqual(
     new Map([['n1', { cpus: 4, memoryMib: 200, devices: new Map([['h100', 6]]) }]]),
@@ -31,7 +31,7 @@ test('what others hold is taken, and neither ours nor what waits is', () => {
 
 test('a job of ours that waits for too long is overdue, and none that somebody holds', () => {
   const waits = (more: Partial<SlurmJob>): SlurmJob =>
-    job(run, run, { phase: 'waits', uses: [], submittedS: 100, ...more });
+    job(run, `${run} ours`, { phase: 'waits', uses: [], submittedS: 100, ...more });
   const overdue = (nowS: number, more: Partial<SlurmJob> = {}) => [
     ...overdueOf(new Set([waits(more)]), nowS, 60),
   ];

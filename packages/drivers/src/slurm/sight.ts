@@ -81,7 +81,8 @@ export async function sightOf(
   }
   // Of a run whose end is committed Slurm may still be giving things back; that is nobody else's use.
   for (const job of jobs.all)
-    if (job.phase === 'holds' && !ours.has(job) && (await isForgotten(job, directories))) ours.add(job);
+    if (job.phase === 'holds' && !ours.has(job) && jobs.isKeyed(job))
+      if (await directories.isOver(job.name as RunId)) ours.add(job);
   const planned = new Map<string, Set<number>>();
   for (const [, evidence] of late)
     for (const { node, devices } of evidence?.tasks ?? [])
@@ -97,10 +98,6 @@ function jobsOf(run: RunId, evidence: Evidence | null, jobs: KeyedJobs): SlurmJo
   const claimant = id === null ? undefined : jobs.claimant(run, id);
   const own = jobs.of(run);
   return claimant && !own.includes(claimant) ? [...own, claimant] : own;
-}
-
-async function isForgotten({ name, comment }: SlurmJob, directories: RunDirectories): Promise<boolean> {
-  return name === comment && isRunId(name) && directories.isOver(name);
 }
 
 export function overdueOf(ours: ReadonlySet<SlurmJob>, nowS: number, waitMaxS: number): Map<RunId, string> {

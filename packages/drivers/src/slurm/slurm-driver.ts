@@ -1,4 +1,4 @@
-// The Slurm driver. A run is one Slurm job whose name and comment are its key; ids mean nothing beyond one controller's life. Slurm
+// The Slurm driver. A run is one Slurm job whose name is its key, and whose comment says it again with our installation's mark; ids mean nothing beyond one controller's life. Slurm
 // cannot check an epoch or a key, so the shared directory of the runs does (run-directory.ts) and the job claims its key before it
 // runs (batch-script.ts). What sbatch did not answer may be carried out later, so a run that somebody had in hand before is looked
 // for first, and what starts twice in spite of that ends at the claim.
@@ -29,6 +29,8 @@ import { type RunPart, slurmCapabilities, submissionOf } from './submission.ts';
 
 export interface SlurmDeps {
   readonly commands: Commands;
+  /** The mark on its jobs. */
+  readonly installation: string;
   readonly directories: RunDirectories;
   /** Slurm's name of a node; null when it is none of this cluster. */
   readonly nodeName: (node: NodeId) => string | null;
@@ -55,15 +57,18 @@ const gone = /Invalid job id|already (completing|completed|finished)/i;
 const outputLookMs = 100;
 
 export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
-  const { commands, directories, nodeName, billing } = deps;
-  const accounting = accountingOf(commands);
+  const { commands, installation, directories, nodeName, billing } = deps;
+  const accounting = accountingOf(commands, installation);
   let known = new Map<string, SlurmNode>();
   let hasAccounting = false;
   const gathering = new Gathering(deps.gatherMs ?? 10_000, send);
   const statuses = new StatusFiles(directories);
   const silent = new SilentNodes();
 
-  const jobs = askedTogether(async () => new KeyedJobs(parseJobs(await commands('squeue', ['--json']))));
+  const jobs = askedTogether(async () => {
+    const listed = parseJobs(await commands('squeue', ['--json']));
+    return new KeyedJobs(listed, installation);
+  });
 
   async function nodes(): Promise<SlurmNode[]> {
     const list = parseNodes(await commands('sinfo', ['--json']));
@@ -88,7 +93,8 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
       if (!first || placed.length !== parts.length)
         return { outcome: 'refused', detail: 'Slurm has no such node' };
       const { run, project } = first.command;
-      const submission = submissionOf(placed, billing(project), deps.checkpointDirectory ?? null);
+      const checkpoints = deps.checkpointDirectory ?? null;
+      const submission = submissionOf(placed, installation, billing(project), checkpoints);
       if (!submission.ok) return { outcome: 'refused', detail: submission.detail };
       const fresh = await directories.prepare(run, submission.files);
       if (!fresh && ((await held(run)).length > 0 || (await endedUnclaimed(run))))
@@ -175,7 +181,7 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
     const deadline = performance.now() + waitMs;
     for (;;) {
       // Whether it is over before what it wrote: nothing is written after that.
-      const evidence = await directories.evidence(run);
+      const [evidence] = await Promise.all([directories.evidence(run), directories.checkOwner()]);
       const over = evidence?.exits.has(rank) === true || (await directories.isOver(run));
       const { data, size } = await directories.readOutput(run, rank, offset, maxBytes);
       const end = over && offset + data.length >= size;
@@ -200,7 +206,8 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
     async find(node, run): Promise<readonly TaskReport[] | null> {
       try {
         const name = nodeName(node);
-        return (await held(run)).filter((report) => report.node === name).map(withoutNode);
+        const [reports] = await Promise.all([held(run), directories.checkOwner()]);
+        return reports.filter((report) => report.node === name).map(withoutNode);
       } catch {
         return null;
       }

@@ -18,12 +18,12 @@ function part(node: string, tasks: readonly TaskStart[], more: Partial<StartComm
 
 test('a gang on two nodes is one job with a step a task', () => {
   const parts = [part('n1', [task(0), task(1)]), part('n2', [task(2), task(3)])];
-  const made = submissionOf(parts, { account: 'physics', qos: 'high' });
+  const made = submissionOf(parts, 'ours', { account: 'physics', qos: 'high' });
   if (!made.ok) throw new Error(made.detail);
   expect(made.options).toEqual(
     expect.arrayContaining([
       `--job-name=${run}`,
-      `--comment=${run}`,
+      `--comment=${run} ours`,
       '--nodes=2',
       '--nodelist=n1,n2',
       '--ntasks=2',
@@ -48,7 +48,7 @@ test('a gang on two nodes is one job with a step a task', () => {
 });
 
 test('no limit, no devices and no account are no options', () => {
-  const made = submissionOf([part('n1', [task(0, { devices: [] })], { timeLimitMs: null })], {});
+  const made = submissionOf([part('n1', [task(0, { devices: [] })], { timeLimitMs: null })], 'ours', {});
   if (!made.ok) throw new Error(made.detail);
   expect(made.options.filter((option) => /^--(time|gres|account|qos|partition)/.test(option))).toEqual([]);
   expect(made.files.steps).toBe('0 n1 2 512M none -\n');
@@ -56,7 +56,7 @@ test('no limit, no devices and no account are no options', () => {
 
 test('nothing of what a user wrote is an option', () => {
   const evil = { command: ['--wrap', '#SBATCH --uid=0'], env: { X: '--wrap=id' }, workdir: '--chdir=/root' };
-  const made = submissionOf([part('n1', [task(0, evil)], { user: '--uid=0', job: '--hold' })], {});
+  const made = submissionOf([part('n1', [task(0, evil)], { user: '--uid=0', job: '--hold' })], 'ours', {});
   if (!made.ok) throw new Error(made.detail);
   expect(made.options.join(' ')).not.toMatch(/uid|wrap|hold|root/);
 });
@@ -67,7 +67,7 @@ test('where the run does not hold the same of every node it is one job of severa
     part('n2', [task(2)]),
     part('n3', [task(3)]),
   ];
-  const made = submissionOf(parts, { qos: 'high' });
+  const made = submissionOf(parts, 'ours', { qos: 'high' });
   if (!made.ok) throw new Error(made.detail);
   const components = made.options.join(' ').split(' : ');
   const facts = /--job-name=(\S+) .*--nodelist=(\S+) .*--cpus-per-task=(\S+) .*--gres=(\S+) .*--qos=high/;
@@ -85,7 +85,7 @@ test('where the run does not hold the same of every node it is one job of severa
 });
 
 test('a job has a directory of its own for checkpoints, where the cluster has one for all', () => {
-  const made = submissionOf([part('n1', [task(0)])], {}, '/checkpoints');
+  const made = submissionOf([part('n1', [task(0)])], 'ours', {}, '/checkpoints');
   if (!made.ok) throw new Error(made.detail);
   expect(made.files.words.get(0)?.slice(0, 4)).toEqual([
     '/data',
@@ -97,5 +97,5 @@ test('a job has a directory of its own for checkpoints, where the cluster has on
 
 test('what cannot be started is refused', () => {
   for (const parts of [[part('n1', [])], [part('n1', [task(0, { command: ['A=b'] })])]])
-    expect(submissionOf(parts, {})).toMatchObject({ ok: false });
+    expect(submissionOf(parts, 'ours', {})).toMatchObject({ ok: false });
 });

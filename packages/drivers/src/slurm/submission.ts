@@ -9,6 +9,7 @@ import {
   type TaskStart,
 } from '@muster/model';
 import { type Gres, parseGres } from './gres.ts';
+import { commentOf } from './keyed-jobs.ts';
 import type { RunFiles } from './run-directory.ts';
 
 export interface RunPart {
@@ -42,6 +43,7 @@ interface Component {
 
 export function submissionOf(
   parts: readonly RunPart[],
+  installation: string,
   billing: SlurmBilling,
   checkpoints: string | null = null,
 ): Submission {
@@ -53,7 +55,7 @@ export function submissionOf(
   const components = componentsOf(parts);
   const options = components.flatMap((component, i) => [
     ...(i === 0 ? ['--parsable'] : [':']),
-    ...componentOptions(component, first.command, billing),
+    ...componentOptions(component, first.command, installation, billing),
   ]);
   const groupOf = (node: string): string =>
     components.length === 1 ? '-' : String(components.findIndex(({ nodes }) => nodes.includes(node)));
@@ -88,11 +90,12 @@ function componentsOf(parts: readonly RunPart[]): Component[] {
 function componentOptions(
   { cpus, memoryMib, gres, nodes }: Component,
   { run, timeLimitMs }: StartCommand,
+  installation: string,
   billing: SlurmBilling,
 ): string[] {
   return [
     `--job-name=${run}`,
-    `--comment=${run}`,
+    `--comment=${commentOf(run, installation)}`,
     `--nodes=${nodes.length}`,
     `--nodelist=${nodes.join(',')}`,
     `--ntasks=${nodes.length}`,

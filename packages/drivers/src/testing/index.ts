@@ -11,5 +11,6 @@ export * from './kubernetes-missing.ts';
 export * from './kwok.ts';
 export * from './leftovers.ts';
 export * from './network.ts';
+export * from './ownership.ts';
 export * from './slurm.ts';
 export * from './ssh-server.ts';

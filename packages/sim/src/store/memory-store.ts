@@ -129,6 +129,7 @@ export function openMemoryStore(database: MemoryDatabase, line: Line = directLin
     addCluster: (name, config, by) =>
       known(line.write(() => clusters.addCluster(database, name, config, by))),
     clusters: () => line.read(() => clusters.clusters(database)),
+    installation: () => line.read(() => 'simulated'),
     clusterSums: () => line.read(() => clusters.clusterSums(database)),
     drainCluster: (name, drain, by) =>
       known(line.write(() => clusters.drainCluster(database, name, drain, by))),

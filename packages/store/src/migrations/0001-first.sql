@@ -281,6 +281,13 @@ CREATE TABLE snapshot_part (
 );
 ALTER TABLE snapshot_part ALTER data SET STORAGE EXTERNAL;
 
+-- Who we are to clusters that others use too: what we make there bears it. It goes with the data to another server.
+CREATE TABLE installation (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  id uuid NOT NULL
+);
+INSERT INTO installation (id) VALUES (gen_random_uuid());
+
 -- Log ------------------------------------------------------------------------------------------------------------
 
 CREATE TABLE log_head (

@@ -8,6 +8,7 @@ import {
   configRefusal,
   type Drain,
   type EventBody,
+  invariant,
   type NodeId,
   type RunId,
 } from '@muster/model';
@@ -50,6 +51,14 @@ FROM node n LEFT JOIN (
 ) t ON t.cluster = n.cluster
 WHERE n.state_name <> 'removed' GROUP BY n.cluster ORDER BY n.cluster`,
 };
+
+const whoWeAre = { name: 'installation', text: 'SELECT id FROM installation' };
+
+export async function installation(database: Database): Promise<string> {
+  const [row] = await database.query<{ id: string }>(whoWeAre);
+  invariant(row, 'the database has no installation');
+  return row.id;
+}
 
 export function clusterSums(database: Database): Promise<readonly ClusterSums[]> {
   return database.query<ClusterSums>(sums);
