@@ -58,6 +58,8 @@ export async function startSshServer(): Promise<TestSshServer> {
     'PermitRootLogin prohibit-password',
     'StrictModes no',
     'UsePAM no',
+    // The shell of a session reads what the account has there, which may be slow, and may leave a lock behind when it is killed.
+    `SetEnv HOME=${dir}`,
   ];
   writeFileSync(file('config'), `${lines.join('\n')}\n`);
   // Where every sshd keeps its unprivileged half.
