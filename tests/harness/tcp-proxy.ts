@@ -17,7 +17,8 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-export async function startTcpProxy(host: string, port: number): Promise<TcpProxy> {
+/** `on`: the address that it listens at, for clients that do not see this machine's own. */
+export async function startTcpProxy(host: string, port: number, on = '127.0.0.1'): Promise<TcpProxy> {
   const open = new Set<Socket>();
   let refusing = false;
   let truncating = false;
@@ -49,7 +50,7 @@ export async function startTcpProxy(host: string, port: number): Promise<TcpProx
       far.destroy();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, on, resolve));
   const address = server.address();
   const cut = (): void => {
     for (const socket of open) socket.destroy();
