@@ -186,6 +186,7 @@ const scoreRow = fields<ScoreRow>({
 export const scoreSchema = view<ScoreView>('Score', {
   sequence: whole,
   at: time,
+  placed: text.nullable().meta({ description: 'where its tasks are; null when it has none anywhere now' }),
   workMs: durationMs('how long the work of a task is taken to last'),
   rows: z.array(scoreRow),
 });

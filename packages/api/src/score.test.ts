@@ -1,5 +1,5 @@
-import type { NodeId, ScoreView } from '@muster/model';
-import { anInventory, joinNode } from '@muster/store/testing';
+import type { JobId, NodeId, ScoreView } from '@muster/model';
+import { anInventory, aPlan, aUnit, joinNode, lead, placement } from '@muster/store/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scoreSchema } from './engine-view-schemas.ts';
 import { aJob, openWorld, type World } from './testing/world.ts';
@@ -43,6 +43,16 @@ test('a spec has its places told in money, and what an operator trusts less cost
   ]);
   const wrong = await world.ask('POST', `/v1/nodes/${nodes[0]}/trust`, { token: admin, body: { trust: 2 } });
   expect(wrong.json().errors).toMatchObject([{ path: '/trust' }]);
+});
+
+test('a job that has its place says where it is', async () => {
+  const { id } = (await world.ask('POST', '/v1/jobs', { token: member, body: spec })).json<{ id: JobId }>();
+  expect((await table('GET', `/v1/jobs/${id}/score`)).placed).toBeNull();
+  const unit = aUnit(id, [placement(nodes[0] as NodeId, { devices: [0, 1] })]);
+  const epoch = await lead(world.store);
+  expect(await world.store.commitPlan(epoch, aPlan([unit]))).toMatchObject({ value: { dropped: [] } });
+  expect((await table('GET', `/v1/jobs/${id}/score`)).placed).toBe('starting attempt 1 on n1');
+  await world.ask('POST', `/v1/jobs/${id}/cancel`, { token: member });
 });
 
 test('so has a job that waits, and one that has ended is refused with what to do', async () => {

@@ -4,6 +4,7 @@ import {
   type EntryFacts,
   entryFacts,
   type HourlyTerms,
+  isArray,
   type JobSpec,
   jobDemand,
   jobSpecSchema,
@@ -12,21 +13,33 @@ import {
   type ScoreRow,
   type ScoreView,
 } from '@muster/model';
+import type { JobRow } from '@muster/store';
+import type { Caller } from './auth.ts';
 import type { Api } from './deps.ts';
 import { scoreSchema } from './engine-view-schemas.ts';
 import { checkedSpec, visibleJob } from './jobs.ts';
+import { textFor } from './of-others.ts';
 import { refuse } from './problem.ts';
 import { route } from './route.ts';
 import { time } from './time-text.ts';
+import { whyText } from './why.ts';
 
 const tag = 'questions';
 
-async function scored(api: Api, spec: JobSpec, facts: EntryFacts, known: boolean): Promise<ScoreView> {
-  return viewOf(await api.control.score({ ...facts, demand: jobDemand(spec) }, known));
+async function scored(api: Api, spec: JobSpec, facts: EntryFacts, known: boolean): Promise<Score> {
+  return api.control.score({ ...facts, demand: jobDemand(spec) }, known);
 }
 
-function viewOf({ nowMs, rows, ...score }: Score): ScoreView {
-  return { ...score, at: time(nowMs), rows: rows.map(inMoney) };
+function viewOf({ nowMs, rows, ...score }: Score, placed: string | null): ScoreView {
+  return { ...score, at: time(nowMs), placed, rows: rows.map(inMoney) };
+}
+
+/** Of an array the table is about its next member, which is nowhere yet. */
+async function placedText(api: Api, caller: Caller, row: JobRow): Promise<string | null> {
+  const { id, state } = row;
+  if (isArray(state) || !('run' in state)) return null;
+  const run = (await api.store.runs(id)).find((one) => one.id === state.run) ?? null;
+  return textFor(caller, whyText(row, null, run));
 }
 
 const terms = [
@@ -54,10 +67,13 @@ const scoreJob = route({
   access: 'viewer',
   answers: { 200: scoreSchema },
   async handle(api, call) {
-    const { id, spec, submittedBy, state, estimate } = await visibleJob(api, call);
+    const row = await visibleJob(api, call);
+    const { id, spec, submittedBy, state, estimate } = row;
     if (state.state === 'ended')
       throw refuse('conflict', `${id} has ended; ask about its file instead, or submit it again`);
-    return { body: await scored(api, spec, entryFacts(spec, submittedBy, estimate ?? undefined), true) };
+    const facts = entryFacts(spec, submittedBy, estimate ?? undefined);
+    const score = await scored(api, spec, facts, true);
+    return { body: viewOf(score, await placedText(api, call.caller, row)) };
   },
 });
 
@@ -76,7 +92,7 @@ const scoreSpec = route({
     if (body === undefined) throw refuse('bad-json', 'the body is empty; send a job spec as JSON');
     const spec = await checkedSpec(api, caller, body);
     const facts = entryFacts(spec, caller.principal, api.control.estimate(spec, caller.principal));
-    return { body: await scored(api, spec, facts, false) };
+    return { body: viewOf(await scored(api, spec, facts, false), null) };
   },
 });
 

@@ -241,6 +241,7 @@ test('a score shows every term, marks what is chosen, and says how the others wo
   const score: ScoreView = {
     sequence: 3,
     at: '2026-01-01T00:00:00.000Z',
+    placed: null,
     workMs: 7_200_000,
     rows: [
       place,
@@ -263,11 +264,30 @@ test('a score shows every term, marks what is chosen, and says how the others wo
 test('a score tells region, instance type and transfer where they matter', async () => {
   bench.logIn();
   const rows = [{ ...place, region: 'east', instanceType: 'p5', transfer: 2.5 }];
-  const score: ScoreView = { sequence: 3, at: '2026-01-01T00:00:00.000Z', workMs: 7_200_000, rows };
+  const score: ScoreView = {
+    sequence: 3,
+    at: '2026-01-01T00:00:00.000Z',
+    placed: null,
+    workMs: 7_200_000,
+    rows,
+  };
   bench.server.on(`GET /v1/jobs/${jobId('a')}/score`, { json: score });
   const { stdout } = await bench.user.run(['score', jobId('a')]);
   expect(stdout).toMatch(/REGION +INSTANCE/);
   expect(stdout).toMatch(/east +p5.* 2\.5 /);
+});
+
+test('a score of a job that runs says so, and where, and not that it starts nowhere', async () => {
+  bench.logIn();
+  const placed = 'running since 2026-01-01T00:00:00.000Z, attempt 1 on west-n1';
+  const rows = [{ ...place, how: 'unknown' as const, chosen: 0 }];
+  const score = { sequence: 3, at: '2026-01-01T00:00:00.000Z', workMs: 7_200_000, rows };
+  bench.server.on(`GET /v1/jobs/${jobId('a')}/score`, { json: { ...score, placed } });
+  const { stdout } = await bench.user.run(['score', jobId('a')]);
+  expect(stdout).toContain(`It is ${placed}. Below is what it would cost to start now`);
+  expect(stdout).not.toContain('does not start anywhere');
+  bench.server.on(`GET /v1/jobs/${jobId('a')}/score`, { json: { ...score, placed: null } });
+  expect((await bench.user.run(['score', jobId('a')])).stdout).toContain('It does not start anywhere now');
 });
 
 test('a score is asked of a job or of a file', async () => {

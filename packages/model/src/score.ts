@@ -73,4 +73,6 @@ export interface Score {
 /** As the API tells it: terms and totals in money, not in millionths. */
 export interface ScoreView extends Omit<Score, 'nowMs'> {
   readonly at: string;
+  /** Where its tasks are, in words; null for a job that has none anywhere now. */
+  readonly placed: string | null;
 }

@@ -6,6 +6,7 @@ import type { Cli } from '../cli.ts';
 import { usage } from '../failure.ts';
 import { findJob } from '../find-job.ts';
 import { atPlace, readOneJob } from '../spec/check.ts';
+import { clean } from '../text/clean.ts';
 import { moneyText } from '../text/money.ts';
 import type { Column } from '../text/table.ts';
 import { shortDuration } from '../text/time.ts';
@@ -45,7 +46,9 @@ async function ofFile(cli: Cli, path: string): Promise<ScoreView> {
     });
 }
 
-function print(cli: Cli, { rows, workMs }: ScoreView): void {
+function print(cli: Cli, { rows, workMs, placed }: ScoreView): void {
+  if (placed !== null)
+    cli.line(`It is ${clean(placed)}. Below is what it would cost to start now, where it is or elsewhere.`);
   if (rows.length === 0) {
     cli.line('No node that takes work could ever run it; "muster submit --dry-run" says why.');
     return;
@@ -54,7 +57,7 @@ function print(cli: Cli, { rows, workMs }: ScoreView): void {
     cli.paint('dim', `What ${formatDurationMs(workMs)} of one task's work costs; (h) is for an hour of it:`),
   );
   cli.table<ScoreRow>(columns(rows), rows);
-  if (rows.every(({ chosen }) => chosen === 0))
+  if (placed === null && rows.every(({ chosen }) => chosen === 0))
     cli.line(cli.paint('dim', 'It does not start anywhere now; "muster why" or a dry run says why.'));
 }
 
