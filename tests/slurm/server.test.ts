@@ -126,6 +126,7 @@ onSlurm('a server with a Slurm', (slurm) => {
       return items.every(({ labels, state }) => labels.region === 'south' && state === 'ready');
     });
     expect(await system.client.jobs.get(job)).toMatchObject({ state: 'running', attempt: 1 });
+    expect((await muster('score', job)).output).toMatch(/It is running since .*, attempt 1 on alpha-n\d\./);
     writeFileSync(join(slurm().shared, 'checkpoints', job, 'finish'), '');
     expect((await system.ended(job, withinMs)).result).toEqual({ outcome: 'succeeded' });
     expect((await system.client.jobs.get(job)).attempt).toBe(1);
@@ -183,6 +184,8 @@ onSlurm('a server with a Slurm', (slurm) => {
     expect(tested).toMatchObject({ answered: true, settled: true });
     expect(tested.nodes[0]).toMatchObject({ name: 'n1', closed: null, devices: { H100: 4 } });
     expect(tested.nodes[0]?.labels).toMatchObject({ 'switch-0': 'leaf1', 'feature-ib': 'yes' });
+    // All jobs run as the account of the server.
+    expect((await muster('nodes', 'alpha-n1')).output).toContain('no isolation between users');
     await muster('clusters', 'drain', 'alpha', '--reason', 'new switch');
     const job = await system.submit({ command: ['true'] });
     const why = await eventually('it waits for the drain', withinMs, async () => {

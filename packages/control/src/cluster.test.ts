@@ -12,10 +12,16 @@ const node = freshId('node', 1, new Uint8Array(9));
 const other = freshId('node', 1, new Uint8Array(9).fill(1));
 const server = freshId('server', 1, new Uint8Array(9));
 const run = 'run_000000000000000001_1' as RunId;
-const inventory = {} as Inventory;
+const inventory = { capabilities: ['signals'] as readonly string[] } as Inventory;
 const report = (state: ClusterReport['state'], more: Partial<ClusterReport> = {}): ClusterReport => {
   return { run, rank: 0, state, exit: state === 'ended' ? { ok: true } : null, began: true, ...more };
 };
+
+interface Told {
+  readonly session: string;
+  readonly tasks: readonly ClusterReport[];
+  readonly isolation: boolean;
+}
 
 function play() {
   const world = virtualWorld();
@@ -28,13 +34,16 @@ function play() {
     reports: [] as ClusterReport[],
     live: [run] as readonly RunId[],
     renewals: 0,
+    isolation: null as boolean | null,
+    inventory,
     looks: 0,
     answer: { outcome: 'accepted' } as CommandAnswer,
   };
   const committed = <T>(value: T) => ({ outcome: 'committed', sequence: 1, value });
   const store = {
     nodeSessions: async () => new Map([[node, null]]),
-    async hello({ session, tasks }: { session: string; tasks: readonly ClusterReport[] }) {
+    async hello({ session, tasks, isolation }: Told) {
+      stage.isolation = isolation;
       said.push(`hello ${session.split('-').at(-1)}: ${tasks.map(({ state }) => state).join()}`);
       return committed({ beatMs: 4000 });
     },
@@ -57,7 +66,7 @@ function play() {
       stage.looks++;
       if (!stage.answers) throw new Error('the controller does not answer');
       const { boot, settled, reports } = stage;
-      return { boot, settled, nodes: new Map([[node, inventory]]), reports: () => reports };
+      return { boot, settled, nodes: new Map([[node, stage.inventory]]), reports: () => reports };
     },
     forget: () => void said.push('forget'),
     submit: () => command('submit'),
@@ -86,6 +95,16 @@ it('tells what is new once, a start that was missed with its end, and forgets wh
   stage.reports = [report('ended'), report('ended', { rank: 1 })];
   await look();
   expect(said.slice(3)).toEqual(['ended', 'forget']);
+});
+
+it.each([
+  [['signals'], false],
+  [['signals', 'containers'], true],
+] as const)('says of a node that can do %j whether it keeps users apart: %j', async (capabilities, apart) => {
+  const { stage, look } = play();
+  stage.inventory = { ...inventory, capabilities };
+  await look();
+  expect(stage.isolation).toBe(apart);
 });
 
 it('speaks only while its server leads, and only for a cluster that is settled', async () => {

@@ -199,7 +199,9 @@ export function startCluster(deps: ClusterDeps): Cluster {
     const tasks = sight.reports(node);
     const name = `${server}.${deps.process}-${node}-${++counter}`;
     const made = { node, session: name, boot, inventory };
-    const about = { bootId: boot, agentVersion: 'cluster', isolation: true, inventory };
+    // Pods keep their users apart; jobs of a batch system all run under the account of the server.
+    const isolation = inventory.capabilities.includes('containers');
+    const about = { bootId: boot, agentVersion: 'cluster', isolation, inventory };
     const own = { node, session: name };
     const answer = await store.hello({ ...own, server, replaces, ...about, tasks: tasks.map(asTold) });
     if (answer.outcome !== 'committed') return;

@@ -178,7 +178,7 @@ export interface NodeView {
   readonly capabilities: readonly Capability[];
   readonly renewedAt: string | null;
   readonly agentVersion: string | null;
-  /** True when the agent separates users (runs as root with mapped users). */
+  /** True where users are kept apart: by an agent that is root and maps them, or by containers. */
   readonly isolation: boolean;
   readonly generation: number;
 }

@@ -178,11 +178,15 @@ async function one(cli: Cli, client: MusterClient, name: string): Promise<View> 
     field('Heard', ago(node.renewedAt, cli.nowMs)),
     field(
       'Agent',
-      `${node.agentVersion ?? 'never connected'}${node.isolation ? ', separates users' : ', no isolation between users'}`,
+      `${agentText(node)}, ${node.isolation ? 'separates users' : 'no isolation between users'}`,
     ),
     ...(labels.length === 0 ? [] : [field('Labels', labels.join('  '))]),
     ...(node.devices.length === 0 ? [] : ['', ...cli.tableLines(devices, node.devices)]),
   ];
+}
+
+function agentText({ agentVersion }: NodeView): string {
+  return agentVersion === 'cluster' ? 'none, its cluster speaks for it' : (agentVersion ?? 'never connected');
 }
 
 function trustCommand(cli: Cli): Command {
