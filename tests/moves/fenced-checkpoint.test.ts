@@ -64,6 +64,13 @@ it('says how it is called, and what is missing', async () => {
   expect((await call(1, 'save', join(dir, 'nothing'))).code).not.toBe(0);
 });
 
+it('takes nothing when it cannot tell who is the newest', async () => {
+  writeFileSync(join(dir, 'newest'), 'x1 1-step-10\n');
+  for (const said of [await call(2, 'begin'), await save(2, 'step-20')])
+    expect(said).toMatchObject({ code: 70, err: expect.stringContaining('nothing is taken') });
+  expect(readFileSync(join(dir, 'newest'), 'utf8')).toBe('x1 1-step-10\n');
+});
+
 it('waits for whoever writes, so that no two have their way at once', async () => {
   await call(1, 'begin');
   const holder = spawn('flock', [join(dir, 'newest'), 'sh', '-c', 'echo held; read word'], {

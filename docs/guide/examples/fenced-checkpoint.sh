@@ -22,6 +22,9 @@ flock 9
 highest=0 checkpoint=
 # Not by the descriptor: it must stay at the beginning for the write.
 read -r highest checkpoint < "$dir/newest" || :
+case ${highest:-0} in
+  *[!0-9]*) echo "$dir/newest does not begin with the number of an attempt; nothing is taken until somebody has looked" >&2; exit 70 ;;
+esac
 if [ "${highest:-0}" -gt "$attempt" ]; then
   echo "refused: attempt $highest has begun, and this is attempt $attempt" >&2
   exit "$refused"
