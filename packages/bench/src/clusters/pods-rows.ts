@@ -1,6 +1,6 @@
 // Pods started a second on a real API server whose nodes kwok plays: by the whole of Muster, by bare calls of the same way, and by
 // kube-scheduler. All three are counted alike, from the first request until the API server tells of the last pod that it is bound to
-// its node, one after another on the same API server. What the kubelets do then is played by kwok, and waited for before the next round.
+// its node, and take turns on the same API server. What the kubelets do then is played by kwok, and waited for before the next turn.
 import { join } from 'node:path';
 import {
   eventually,
@@ -37,22 +37,21 @@ export async function measurePods(
   const kwok = await startKwok(kubernetes, nodes);
   await addNamespace(kubernetes, bareNamespace);
   progress(`an API server with ${nodes} nodes of kwok runs`);
-  const rounds = async (rate: () => Promise<number>): Promise<number[]> => {
-    const rates: number[] = [];
-    for (let round = 0; round < (options.quick ? 1 : 2); round++) rates.push(await rate());
-    return rates;
-  };
-  // One after another: pods of others are use of others to a Muster that is connected, which would work while they are measured.
-  const bare = await rounds(() => bareRate(options, kubernetes, kwok, pods, 'us'));
   const server = await connected(bed, kubernetes, 'bench_pods', { image });
   progress('Muster is connected to it');
-  const muster = await rounds(() => musterRate(bed, options, server, kubernetes, kwok, pods));
+  const bare: number[] = [];
+  const scheduler: number[] = [];
+  const muster: number[] = [];
+  for (let round = 0; round < (options.quick ? 1 : 2); round++) {
+    bare.push(await bareRate(options, kubernetes, kwok, pods, 'us'));
+    muster.push(await musterRate(bed, options, server, kubernetes, kwok, pods));
+    if (withScheduler) {
+      const daemon = startScheduler(kubernetes);
+      scheduler.push(await bareRate(options, kubernetes, kwok, pods, 'kube-scheduler'));
+      await daemon.end('SIGTERM');
+    }
+  }
   await server.child.stop();
-  const daemon = withScheduler ? startScheduler(kubernetes) : null;
-  const scheduler = daemon
-    ? await rounds(() => bareRate(options, kubernetes, kwok, pods, 'kube-scheduler'))
-    : [];
-  await daemon?.end('SIGTERM');
   await kubernetes.stop();
   const about = `${pods} pods of one GPU on ${nodes} nodes of kwok with 8`;
   const limit = [
