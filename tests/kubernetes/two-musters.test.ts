@@ -12,11 +12,12 @@ import { addNodes, type PodObject, podPath, sayOver, sayRunning } from './played
 onKubernetes('a Kubernetes that two Musters use', [], (kubernetes) => {
   const theirs = testOwnership('00000000-0000-4000-8000-000000000002', 'west');
   const theirNamespace = 'theirs';
+  const strangeNamespace = 'strange';
   let ours: KubernetesSubject;
   beforeAll(async () => {
     await addNodes(kubernetes(), 'e1');
-    const metadata = { name: theirNamespace };
-    await kubernetes().admin.call('POST', '/api/v1/namespaces', { metadata });
+    for (const name of [theirNamespace, strangeNamespace])
+      await kubernetes().admin.call('POST', '/api/v1/namespaces', { metadata: { name } });
     // No controller makes it here, and pods are refused without.
     await kubernetes().admin.call('POST', `/api/v1/namespaces/${theirNamespace}/serviceaccounts`, {
       metadata: { name: 'default' },
@@ -92,12 +93,43 @@ onKubernetes('a Kubernetes that two Musters use', [], (kubernetes) => {
     }
   });
 
+  it('takes no namespace without its mark for the one that its runs are in, until somebody marks it', async () => {
+    let runs = 0;
+    const ownership = testOwnership(undefined, undefined, () => runs);
+    const pods = { namespace: strangeNamespace };
+    const maps = `/api/v1/namespaces/${strangeNamespace}/configmaps`;
+    const mark = (): Promise<unknown> => kubernetes().admin.call('GET', `${maps}/muster-epoch`);
+    const take = (): Promise<unknown> => kubernetes().admin.call('DELETE', `${maps}/muster-epoch`);
+    const first = kubernetesSubject(kubernetes(), ['e1'], { ownership, pods });
+    try {
+      await first.driver.look(true);
+      runs = 3;
+      // Where it saw its mark is its own, whoever takes the mark off.
+      await take();
+      await eventually('it marks it again', 30_000, () => mark().catch(() => null));
+    } finally {
+      await first.close();
+    }
+    await take();
+    const next = kubernetesSubject(kubernetes(), ['e1'], { ownership, pods });
+    try {
+      const why = 'bears no mark, and 3 runs of cluster alpha are not known to be over';
+      await expect(next.driver.look(true)).rejects.toThrow(why);
+      expect(await submit(next, freshRun(), sleeps)).toEqual([{ outcome: 'unknown' }]);
+      await expect(mark()).rejects.toMatchObject({ status: 404 });
+      const data = { epoch: '0', ...ownership.owner };
+      await kubernetes().admin.call('POST', maps, { metadata: { name: 'muster-epoch' }, data });
+      await eventually('it is believed', 30_000, () => next.driver.look(true).catch(() => null));
+    } finally {
+      await next.close();
+    }
+  });
+
   it('leaves what another left in a namespace that was given to it, and counts it as taken', async () => {
     const before = await taken(ours);
     const run = await begun();
     await ours.close();
-    const owner = `/api/v1/namespaces/${testNamespace}/configmaps/muster-epoch`;
-    await kubernetes().admin.call('DELETE', owner);
+    await kubernetes().admin.call('DELETE', `/api/v1/namespaces/${testNamespace}/configmaps/muster-epoch`);
     const other = kubernetesSubject(kubernetes(), ['e1'], { ownership: theirs });
     try {
       await eventually('it is theirs', 30_000, () => other.driver.look(true).catch(() => null));

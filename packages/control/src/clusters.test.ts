@@ -58,6 +58,10 @@ function play(listing: Listing = oneNode) {
   const committed = <T>(value: T) => ({ outcome: 'committed', sequence: 1, value });
   const store = {
     clusters: async () => stage.rows,
+    clusterSums: async () => [
+      { cluster: 'beta', runs: 9 },
+      { cluster: 'alpha', runs: 3 },
+    ],
     async admitNodes(_epoch: number, cluster: string, items: readonly AdmitNode[]) {
       if (stage.unwritten) return { outcome: 'unknown' };
       said.push(
@@ -140,6 +144,7 @@ function play(listing: Listing = oneNode) {
     pass,
     nodeOf,
     nodeName: (node: NodeId) => contextOf?.nodeName(node),
+    ownership: () => contextOf?.ownership,
     world,
   };
 }
@@ -300,6 +305,13 @@ it('opens what is added, closes what is removed or changed, and holds nothing wh
   expect((await pass(2000))[0]).toBe('open');
   stage.rows = [];
   expect(await pass(2000)).toEqual(['close']);
+});
+
+it('tells a driver who it is and how many runs of its own cluster are not known to be over', async () => {
+  const { pass, ownership } = play();
+  await pass(3000);
+  expect(ownership()).toMatchObject({ owner: { installation: 'ours', cluster: 'alpha' }, claims: true });
+  expect(await ownership()?.runs()).toBe(3);
 });
 
 const looker = { installation: 'ours', server: 'https://here.example', clusters: [] };

@@ -25,7 +25,15 @@ export interface ClustersDeps {
   readonly world: World;
   readonly store: Pick<
     Store,
-    'clusters' | 'admitNodes' | 'noteCluster' | 'failOver' | 'nodeSessions' | 'hello' | 'renew' | 'observe'
+    | 'clusters'
+    | 'clusterSums'
+    | 'admitNodes'
+    | 'noteCluster'
+    | 'failOver'
+    | 'nodeSessions'
+    | 'hello'
+    | 'renew'
+    | 'observe'
   >;
   readonly server: ServerId;
   /** Who we are to clusters. */
@@ -87,7 +95,7 @@ export function startClusters(deps: ClustersDeps): Clusters {
     const serverUrl = (): string => config.serverUrl ?? deps.publicUrl();
     const onNews = (): void => opened.get(name)?.cluster.news();
     const owner = { installation: deps.installation, cluster: name, server: deps.publicUrl() };
-    const ownership = ownershipOf(owner, () => names, true);
+    const ownership = ownershipOf(owner, () => names, { claims: true, runs: () => runsIn(name) });
     const nodes = clusterNodes({ ...deps, name, config, ownership, open: connect, onNews, serverUrl });
     const own = {
       driver: nodes,
@@ -100,6 +108,10 @@ export function startClusters(deps: ClustersDeps): Clusters {
       await nodes.close();
     };
     opened.set(name, { config: text, cluster, close });
+  }
+
+  async function runsIn(name: string): Promise<number> {
+    return (await store.clusterSums()).find(({ cluster }) => cluster === name)?.runs ?? 0;
   }
 
   function shut(name: string): void {

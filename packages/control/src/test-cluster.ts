@@ -1,5 +1,11 @@
 // One look at a cluster, for an operator who wants to know whether it is connected right: what it lists, and what it cannot do.
-import { type DriverCapabilities, type ListedNode, type Ownership, ownershipOf } from '@muster/drivers';
+import {
+  claimsNothing,
+  type DriverCapabilities,
+  type ListedNode,
+  type Ownership,
+  ownershipOf,
+} from '@muster/drivers';
 import { type Capability, type ClusterTestView, capabilityTexts, placeOfRuns } from '@muster/model';
 import type { ClusterRow } from '@muster/store';
 import type { Connect, DrivenConfig } from './clusters.ts';
@@ -36,7 +42,7 @@ function ownershipFor(config: DrivenConfig, { installation, server, clusters }: 
   const connected = clusters.find((row) => placeOfRuns(row.config) === placeOfRuns(config));
   const owner = { installation, cluster: connected?.name ?? '', server };
   const names = clusters.map(({ name }) => name);
-  return ownershipOf(owner, () => names, false);
+  return ownershipOf(owner, () => names, claimsNothing);
 }
 
 function lacking({ has, assigns }: DriverCapabilities): string[] {

@@ -20,13 +20,40 @@ export interface Ownership {
   readonly isOwn: (found: Owner) => boolean;
   /** Whether a place that nobody has becomes ours; who only looks leaves it as it is. */
   readonly claims: boolean;
+  /** Runs of the cluster that are not known to be over. They are in a place with our mark, so one without it is another. */
+  readonly runs: () => Promise<number>;
 }
 
 /** `clusters`: those that the installation has now. What it kept under a name that it no longer has is its own to go on with. */
-export function ownershipOf(owner: Owner, clusters: () => readonly string[], claims: boolean): Ownership {
+export function ownershipOf(
+  owner: Owner,
+  clusters: () => readonly string[],
+  claims: Pick<Ownership, 'claims' | 'runs'>,
+): Ownership {
   const isOwn = ({ installation, cluster }: Owner): boolean =>
     installation === owner.installation && (cluster === owner.cluster || !clusters().includes(cluster));
-  return { owner, isOwn, claims };
+  return { owner, isOwn, ...claims };
+}
+
+/** Of who only looks. */
+export const claimsNothing = { claims: false, runs: async () => 0 };
+
+/**
+ * A place without any mark, which nobody has, may be taken, but not for a cluster that has runs somewhere: a kubeconfig that points to
+ * another API server, or a shared directory that is not mounted, would be taken for a cluster on which nothing runs any more.
+ * `marking`: what says that it is the right one.
+ */
+export async function checkClaim(
+  place: string,
+  { owner, runs: count }: Ownership,
+  marking: string,
+): Promise<void> {
+  const runs = await count();
+  if (runs === 0) return;
+  const [those, are] = runs === 1 ? ['a run', 'is'] : [`${runs} runs`, 'are'];
+  throw new Error(
+    `${place} bears no mark, and ${those} of cluster ${owner.cluster} ${are} not known to be over: it is not the place that they are in (another API server, a directory that is not mounted?), so nothing is done; if it is the right one, ${marking}, and if nothing of them runs anywhere, say so (muster clusters lost ${owner.cluster})`,
+  );
 }
 
 /** `freeing`: what makes a place free for somebody else. */

@@ -2,7 +2,7 @@
 // server watches and changes by comparing its version. A command with an older epoch is refused, and in a namespace of another's nothing is
 // done. The watch is a moment behind; what that moment lets through is still held by the names, marks and uids of the pods.
 import * as z from 'zod';
-import { type Ownership, othersPlace, ownerSchema } from '../owner.ts';
+import { checkClaim, type Ownership, othersPlace, ownerSchema } from '../owner.ts';
 import type { KubeClient } from './client.ts';
 import { has } from './pods.ts';
 import { watch } from './watched.ts';
@@ -27,6 +27,8 @@ export function epochsIn(client: KubeClient, namespace: string, ownership: Owner
   const query = { fieldSelector: `metadata.name=${name}` };
   const watched = watch(client, { path, query, read: (object) => record.parse(object) });
   let highest = 0;
+  /** Our mark was there: who takes it off now does not make the namespace another one. */
+  let marked = false;
   /** Many commands of a new epoch come together; one of them raises it for all. */
   const raising = new Map<number, Promise<boolean>>();
 
@@ -48,6 +50,7 @@ export function epochsIn(client: KubeClient, namespace: string, ownership: Owner
 
   /** False when somebody else was there first: look again. */
   async function write(epoch: number, held: Held | null): Promise<boolean> {
+    if (!held && !marked) await checkClaim(`the namespace ${namespace}`, ownership, marking());
     const data = { ...ownership.owner, epoch: String(epoch) };
     const object = { apiVersion: 'v1', kind: 'ConfigMap', data };
     try {
@@ -57,6 +60,7 @@ export function epochsIn(client: KubeClient, namespace: string, ownership: Owner
           metadata: { name, resourceVersion: held.metadata.resourceVersion },
         });
       else await client.call('POST', path, { ...object, metadata: { name } });
+      marked = true;
       return true;
     } catch (error) {
       if (!has(error, 409)) throw error;
@@ -67,6 +71,14 @@ export function epochsIn(client: KubeClient, namespace: string, ownership: Owner
   function checkHeld({ data }: Held): void {
     const free = `delete what it left (kubectl delete configmap ${name} --namespace ${namespace})`;
     if (!ownership.isOwn(data)) throw othersPlace(`the namespace ${namespace}`, data, ownership, free);
+    marked = true;
+  }
+
+  function marking(): string {
+    const literals = Object.entries({ epoch: '0', ...ownership.owner }).map(
+      ([key, value]) => `--from-literal=${key}=${value}`,
+    );
+    return `mark it (kubectl create configmap ${name} --namespace ${namespace} ${literals.join(' ')})`;
   }
 
   async function checkOwner(): Promise<void> {

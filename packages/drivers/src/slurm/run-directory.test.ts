@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RunId, StopCommand } from '@muster/model';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ownershipOf } from '../owner.ts';
+import { claimsNothing, ownershipOf } from '../owner.ts';
 import { testOwnership } from '../testing/ownership.ts';
 import { batchScript } from './batch-script.ts';
 import { localRunDirectories, type RunDirectories } from './run-directory.ts';
@@ -60,7 +60,10 @@ test("a directory belongs to who came first, by any path, and in another's nothi
       await expect(act()).rejects.toThrow(message);
     await expect(localRunDirectories(link, testOwnership(undefined, 'beta')).open()).resolves.toEqual([run]);
     // Taken under its new name: the old one's cluster would be another.
-    const back = ownershipOf(testOwnership().owner, () => ['alpha', 'beta'], true);
+    const back = ownershipOf(testOwnership().owner, () => ['alpha', 'beta'], {
+      claims: true,
+      runs: async () => 0,
+    });
     await expect(localRunDirectories(shared, back).open()).rejects.toThrow('the runs of cluster beta');
     expect(readdirSync(join(shared, 'runs'))).toEqual([run]);
     expect(readdirSync(join(shared, 'epoch'))).toEqual([]);
@@ -69,9 +72,29 @@ test("a directory belongs to who came first, by any path, and in another's nothi
   }
 });
 
+test('an empty mount point is not taken for the directory in which our runs are', async () => {
+  let runs = 0;
+  const mounted = localRunDirectories(
+    shared,
+    testOwnership(undefined, undefined, () => runs),
+  );
+  await mounted.prepare(run, files);
+  runs = 1;
+  expect(await mounted.open()).toEqual([run]);
+  const away = `${shared}-away`;
+  renameSync(shared, away);
+  mkdirSync(shared);
+  await expect(mounted.open()).rejects.toThrow(
+    /bears no mark, and a run of cluster alpha .* write \{"installation".*\} to .*owner/,
+  );
+  expect(readdirSync(shared)).toEqual([]);
+  rmSync(shared, { recursive: true });
+  renameSync(away, shared);
+  expect(await mounted.open()).toEqual([run]);
+});
+
 test('who only looks leaves a directory to whoever comes first, and it is free again when it is emptied', async () => {
-  const { owner, isOwn } = testOwnership();
-  await localRunDirectories(shared, { owner, isOwn, claims: false }).open();
+  await localRunDirectories(shared, { ...testOwnership(), ...claimsNothing }).open();
   expect(existsSync(join(shared, 'owner'))).toBe(false);
   const both = [directories, localRunDirectories(shared, testOwnership('theirs'))];
   const opened = await Promise.allSettled(both.map((one) => one.open()));

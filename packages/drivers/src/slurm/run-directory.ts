@@ -12,7 +12,7 @@
 import { join } from 'node:path';
 import { isRunId, type RunId, type StopCommand } from '@muster/model';
 import * as z from 'zod';
-import { type Ownership, othersPlace, ownerSchema } from '../owner.ts';
+import { checkClaim, type Ownership, othersPlace, ownerSchema } from '../owner.ts';
 import { localFiles, type OutputPiece, type SharedFiles, type StampedText } from './shared-files.ts';
 
 const plan = z.strictObject({
@@ -123,6 +123,7 @@ export function runDirectories(shared: string, files: SharedFiles, ownership: Ow
       const text = await files.read(file);
       if (text === null) {
         if (!ownership.claims) return;
+        await checkClaim(`the directory ${shared}`, ownership, `write ${ownText.trim()} to ${file}`);
         await files.writeNew(file, ownText);
         continue;
       }
