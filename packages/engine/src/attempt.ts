@@ -279,7 +279,7 @@ export class Attempt {
       const fit = fitOf[fleet.classOf[slot]!]!;
       const tasks = this.room(slot, fit, left, needsPort);
       if (tasks === 0) continue;
-      this.#take(group, slot, fit, tasks, fleet.begin(slot));
+      this.#take(group, slot, fit, tasks, fleet.begin(slot), true);
       left -= tasks;
       // Nodes without a free port were out for rank 0 only. And where domains have countable resources, tasks may have taken
       // less of them than they could have, so that the node holds more.
@@ -343,10 +343,11 @@ export class Attempt {
   }
 
   /** From its position in the index to the one afterwards. */
-  #take(group: number, slot: number, fit: ClassFit, tasks: number, position: number): number {
+  #take(group: number, slot: number, fit: ClassFit, tasks: number, position: number, lowest = false): number {
     const first = this.#own === null || !this.#own.has(slot);
     this.#own?.add(slot);
-    return takeTasks(this.#fleet, this.#shape, this.placement, group, slot, fit, tasks, first, position);
+    const { placement } = this;
+    return takeTasks(this.#fleet, this.#shape, placement, group, slot, fit, tasks, first, position, lowest);
   }
 }
 

@@ -285,6 +285,26 @@ describe('other modes', () => {
   });
 });
 
+test('conservative: a job that passes on a part of a device changes no device that another is planned on', () => {
+  const world = new World(loadEngine, node('a', { devices: devices(4), cpuMilli: 8000 }));
+  world.setPolicy(policyWith(conservative));
+  const asks = (count: number, cpuMilli: number) =>
+    demand(group(count === 0 ? [] : [gpus(count)], { cpuMilli, memoryMib: 100 }));
+  submit(world, asks(0, 3000), 200 * minute);
+  submit(world, asks(2, 4000), 10 * minute);
+  expect(cycle(world)).toHaveLength(2);
+  const planned = [asks(1, 2000), asks(2, 4000), asks(1, 2000)].map((each) =>
+    submit(world, each, 200 * minute),
+  );
+  cycle(world);
+  const starts = [10, 200, 10].map((minutes) => world.nowMs + minutes * minute);
+  expect(planned.map((id) => startOf(world, id))).toEqual(starts);
+  world.nowMs += 3 * minute;
+  const part = submit(world, asks(0.5, 1000), 10 * minute);
+  expect(cycle(world)).toEqual([part]);
+  expect(planned.map((id) => startOf(world, id))).toEqual(starts);
+});
+
 const arbitraryDurationMs = fc.constantFrom(null, 10, 30, 70, 200);
 
 const arbitraryAsk: fc.Arbitrary<JobDemand> = fc.oneof(

@@ -13,9 +13,10 @@ const chooseDevices = (
   total: number,
   match: Uint32Array | null,
   count: number,
+  lowest = false,
 ): number[] => {
   const out = new Int32Array(count + 1);
-  chooseInto(taken, from, total, match, count, out, 1);
+  chooseInto(taken, from, total, match, count, out, 1, lowest);
   return [...out.subarray(1)];
 };
 
@@ -29,6 +30,14 @@ describe('the devices of a task', () => {
     ['all of them', [], 8, [0, 1, 2, 3, 4, 5, 6, 7]],
   ])('are %s', (_, taken, count, expected) => {
     expect(chooseDevices(mask(...taken), 0, 8, null, count)).toEqual(expected);
+  });
+
+  test.each<[string, number[], number, number[]]>([
+    ['the lowest gap that is long enough', [5], 2, [0, 1]],
+    ['a later one when the lowest is too short', [1, 5], 2, [2, 3]],
+    ['the lowest free ones when no gap is long enough', [1, 3, 5, 7], 3, [0, 2, 4]],
+  ])('are, where they must stay the same, %s', (_, taken, count, expected) => {
+    expect(chooseDevices(mask(...taken), 0, 8, null, count, true)).toEqual(expected);
   });
 
   test('are only those that match, and neighbours only where both match', () => {
@@ -52,12 +61,18 @@ describe('a part of a device', () => {
     [700, 1],
     [701, 0],
   ])('of %i thousandths goes to the fullest device with room, then the lowest', (milli, index) => {
-    expect(choosePart(taken, 0, 5, null, milli)).toBe(index);
+    expect(choosePart(taken, 0, 5, null, milli, false)).toBe(index);
+  });
+
+  test('goes, where it must stay the same, to the lowest device with room', () => {
+    expect(choosePart(taken, 0, 5, null, 300, true)).toBe(0);
+    expect(choosePart(taken, 1, 4, null, 301, true)).toBe(0);
+    expect(choosePart(taken, 1, 3, null, 701, true)).toBe(-1);
   });
 
   test('goes only to devices that match', () => {
-    expect(choosePart(taken, 0, 5, mask(0, 4), 300)).toBe(0);
-    expect(choosePart(taken, 1, 3, null, 701)).toBe(-1);
+    expect(choosePart(taken, 0, 5, mask(0, 4), 300, false)).toBe(0);
+    expect(choosePart(taken, 1, 3, null, 701, false)).toBe(-1);
   });
 
   test('fits as often as the free parts of each device hold it', () => {

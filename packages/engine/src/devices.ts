@@ -5,6 +5,9 @@
 // and whole ones stay whole. The rule for whole devices, which must be untouched: of the runs of consecutive free matching indices that hold the whole request, the shortest, and of equal ones
 // the lowest, from its low end; if no run holds it, the lowest free matching indices. So small requests fill the gaps and
 // neighbouring devices, which are the ones with fast links between them, stay together for larger ones.
+//
+// Under conservative backfill jobs that are planned again and again must find the same devices, whatever others take of the rest
+// meanwhile (0007, section 6): `lowest` takes the lowest device with room for a part, and the lowest run that is long enough.
 
 import { invariant, wholeDevice } from '@muster/model';
 import { grown } from './columns.ts';
@@ -87,12 +90,15 @@ export function choosePart(
   total: number,
   match: Uint32Array | null,
   milli: number,
+  lowest: boolean,
 ): number {
   let best = -1;
   for (let i = 0; i < total; i++) {
     if (match !== null && (match[i >>> 5]! & (1 << (i & 31))) === 0) continue;
     const used = taken[from + i]!;
-    if (used + milli <= wholeDevice && (best < 0 || used > taken[from + best]!)) best = i;
+    if (used + milli > wholeDevice) continue;
+    if (lowest) return i;
+    if (best < 0 || used > taken[from + best]!) best = i;
   }
   return best;
 }
@@ -121,6 +127,7 @@ export function chooseDevices(
   count: number,
   out: Int32Array,
   at: number,
+  lowest: boolean,
 ): void {
   let bestStart = -1;
   let bestLength = total + 1;
@@ -131,7 +138,7 @@ export function chooseDevices(
     if (length >= count && length < bestLength) {
       bestStart = start;
       bestLength = length;
-      if (length === count) break;
+      if (lowest || length === count) break;
     }
     start = i + 1;
   }

@@ -46,7 +46,7 @@
 //         one that has such a node is chosen, as above, and filled first.
 // Alternatives: of those that fit now, and stay within every ceiling where they do, the choice of one alternative a group whose
 //         tasks cost least together; of equal ones the first as written, where earlier groups keep their preference longest. See shape.ts.
-// Devices and ports: devices.ts, and the lowest free port.
+// Devices and ports: devices.ts (under conservative backfill the lowest ones with room), and the lowest free port.
 // Texts compare by code units.
 import type { JobTable } from './jobs.ts';
 

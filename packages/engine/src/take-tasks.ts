@@ -10,7 +10,7 @@ import type { Shape } from './shape.ts';
 
 /**
  * So many tasks of a group, the first of its gang on this node or not. The node's position in the index of its class is given, and
- * returned as it is afterwards.
+ * returned as it is afterwards. `lowest`: which devices (devices.ts).
  */
 export function takeTasks(
   fleet: Fleet,
@@ -22,6 +22,7 @@ export function takeTasks(
   tasks: number,
   first: boolean,
   position: number,
+  lowest = false,
 ): number {
   const { ledger } = fleet;
   if (first) fleet.enterRun(slot, shape.demand.exclusive);
@@ -29,9 +30,9 @@ export function takeTasks(
   for (let i = 0, at = ledger.devicesAt[pick]!; i < tasks; i++, at += fit.count) {
     const { words, milli, stride } = fleet.taken;
     if (fit.milli < wholeDevice)
-      ledger.devices[at] = choosePart(milli, slot * stride * 32, fit.devices, fit.mask, fit.milli);
+      ledger.devices[at] = choosePart(milli, slot * stride * 32, fit.devices, fit.mask, fit.milli, lowest);
     else if (fit.count > 0)
-      chooseDevices(words, slot * stride, fit.devices, fit.mask, fit.count, ledger.devices, at);
+      chooseDevices(words, slot * stride, fit.devices, fit.mask, fit.count, ledger.devices, at, lowest);
     fleet.changeTask(1, slot, fit, ledger.devices, at, fit.count, fit.milli);
   }
   const now = fleet.end(slot, position);

@@ -363,21 +363,22 @@ function mixOf(rows: EngineRows): ReferenceMix {
   return { kinds: kinds.size, ...sum };
 }
 
-/** As many of `count` tasks as fit into the boxes named, node by node in the order of order.ts. */
+/** As many of `count` tasks as fit into the boxes named, node by node in the order of order.ts; or those with the lowest ids first. */
 export function fillNodes(
   gang: Gang,
   g: number,
   nodes: ReadonlySet<NodeId>,
   count: number,
-  compare: (a: Way, b: Way) => number = better,
+  lowest = false,
 ): Task[] {
+  const compare = lowest ? () => 0 : better;
   const tasks: Task[] = [];
   while (tasks.length < count) {
     const needsPort: boolean = g === 0 && gang.port === null;
     const [best] = gang.boxes
       .filter((box) => nodes.has(box.facts.node) && mayUse(gang, box))
       .filter((box) => !needsPort || freePort(box) !== null)
-      .map((box) => fill(gang, g, box, Math.min(count - tasks.length, resourceRoom(gang, g, box))))
+      .map((box) => fill(gang, g, box, Math.min(count - tasks.length, resourceRoom(gang, g, box)), lowest))
       .filter((way) => way.tasks.length > 0)
       .sort((a, b) => scoreOf(gang, g, a.before) - scoreOf(gang, g, b.before) || compare(a, b));
     if (!best) break;
@@ -430,7 +431,7 @@ function better(a: Way, b: Way): number {
 }
 
 /** The box after taking tasks one by one until it has enough or no more fit. */
-function fill({ row, choice, policy }: Gang, g: number, before: Box, atMost: number): Way {
+function fill({ row, choice, policy }: Gang, g: number, before: Box, atMost: number, lowest = false): Way {
   const group = row.demand.groups[g]!;
   const wanted = choice[g] ?? null;
   const after = copyBox(before);
@@ -440,7 +441,7 @@ function fill({ row, choice, policy }: Gang, g: number, before: Box, atMost: num
   const { cpuMilli, memoryMib } = amounts(after, group, wanted);
   const deviceMilli = Math.min(1000, wanted?.milli ?? 1000);
   while (tasks.length < atMost) {
-    const devices = wanted === null ? [] : pickDevices(after, wanted, policy.hardware);
+    const devices = wanted === null ? [] : pickDevices(after, wanted, policy.hardware, lowest);
     if (!devices || after.cpuMilli < cpuMilli || after.memoryMib < memoryMib) break;
     after.tasks++;
     after.cpuMilli -= cpuMilli;
@@ -466,8 +467,16 @@ function amounts(box: Pick<Box, 'facts'>, group: GroupDemand, wanted: Accelerato
   return { cpuMilli, memoryMib };
 }
 
-/** A part: the fullest device with room, then the lowest. Whole: the shortest run of neighbours long enough, else the lowest. */
-function pickDevices(box: Box, wanted: AcceleratorDemand, hardware: readonly Hardware[]): number[] | null {
+/**
+ * A part: the fullest device with room, then the lowest. Whole: the shortest run of neighbours long enough, else the lowest. Where
+ * `lowest` is wanted: the lowest device with room, the lowest run.
+ */
+function pickDevices(
+  box: Box,
+  wanted: AcceleratorDemand,
+  hardware: readonly Hardware[],
+  lowest: boolean,
+): number[] | null {
   const { inventory } = box.facts;
   const matching = inventory.devices.filter((device) => isSuch(device, wanted, hardware));
   const taken = (index: number): number => box.taken.get(index) ?? 0;
@@ -476,7 +485,7 @@ function pickDevices(box: Box, wanted: AcceleratorDemand, hardware: readonly Har
     const [fullest] = matching
       .map((device) => device.index)
       .filter((index) => taken(index) + wanted.milli <= 1000)
-      .sort((a, b) => taken(b) - taken(a) || a - b);
+      .sort((a, b) => (lowest ? 0 : taken(b) - taken(a)) || a - b);
     return fullest === undefined ? null : [fullest];
   }
   const count = wanted.milli / 1000;
@@ -488,7 +497,9 @@ function pickDevices(box: Box, wanted: AcceleratorDemand, hardware: readonly Har
     if (run && run.at(-1) === index - 1) run.push(index);
     else neighbours.push([index]);
   }
-  const long = neighbours.filter((run) => run.length >= count).sort((a, b) => a.length - b.length)[0];
+  const long = neighbours
+    .filter((run) => run.length >= count)
+    .sort((a, b) => (lowest ? 0 : a.length - b.length))[0];
   return (long ?? free).slice(0, count);
 }
 

@@ -131,9 +131,6 @@ function holdingAll(gang: Gang, order: readonly number[], region: Domain, level:
   );
 }
 
-/** Nodes of equal score in the order of their ids, whatever is left on them. */
-const byScoreAlone = (): number => 0;
-
 type Near = (box: Box) => boolean;
 const everywhere: Near = () => true;
 
@@ -233,7 +230,7 @@ export function placeGroup(gang: Gang, g: number, tasksOf: readonly (readonly Ta
   }
   const anyPlace = asked === null && ask === null && region === fleet && packLevel < 0;
   if (anyPlace && gang.policy.backfill.mode === 'conservative')
-    return fillNodes(gang, g, new Set(gang.boxes.map(({ facts }) => facts.node)), tasks, byScoreAlone);
+    return fillNodes(gang, g, new Set(gang.boxes.map(({ facts }) => facts.node)), tasks, true);
   if (anyPlace && tasks === 1 && gang.boxes.some(({ mix }) => mix.kinds > 1)) return placeOne(gang, g);
   if (asked === null) return pack(gang, g, near, region, packLevel, tasks);
   const level = levelOf(gang, asked.level);
