@@ -180,10 +180,15 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
     });
   }
 
+  async function podsNow(run: RunId): Promise<OurPod[]> {
+    await own.all();
+    return pods.of(run, book.of(run).length > 0);
+  }
+
   async function stop({ run, class: errorClass, reason, graceMs, ask }: StopCommand): Promise<CommandAnswer> {
     const facts: StopFacts = { class: errorClass, code: 'stopped', reason };
     for (;;) {
-      const held = await pods.of(run);
+      const held = await podsNow(run);
       // Nothing is there, so the name is taken before a start can have it.
       if (held.length === 0) {
         if (await pods.create(tombstoneOf(run, JSON.stringify(facts), namespace, installation)))
@@ -200,7 +205,7 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
 
   async function find(node: NodeId, run: RunId): Promise<readonly TaskReport[]> {
     const name = nodeName(node);
-    const told = [...reportsOf(await pods.of(run)), ...reportsOf(vanished.ghostsOf(run))];
+    const told = [...reportsOf(await podsNow(run)), ...reportsOf(vanished.ghostsOf(run))];
     return told.filter((report) => report.node === name).map(withoutNode);
   }
 

@@ -23,12 +23,12 @@ function recording(answer: (sent: Sent) => unknown = () => ({})): {
   return { client, sent };
 }
 
-const object = (spec: object) => ({
+const object = (spec: object, tasks = 1) => ({
   metadata: {
     name: 'p',
     uid: 'the-uid',
     labels: { 'muster/run': 'run_000000000000000001_1', 'muster/installation': 'ours', 'muster/rank': '0' },
-    annotations: { 'muster/tasks': '1', 'muster/node': 'n1' },
+    annotations: { 'muster/tasks': String(tasks), 'muster/node': 'n1' },
   },
   spec: { terminationGracePeriodSeconds: 5, ...spec },
   status: { phase: 'Running' },
@@ -130,11 +130,33 @@ describe('calls on a pod', () => {
     expect(await podsOf(client, 'ns', 'ours').create({})).toBeNull();
   });
 
+  it('are looked for by name, and by mark only where the first is gone or there are very many', async () => {
+    const run = 'run_000000000000000001_1' as RunId;
+    const playing = (tasks: number | null) =>
+      recording(([, path]) => {
+        if (path.includes('?')) return { items: [object({}, tasks ?? 1)] };
+        if (tasks === null) throw new ApiError(404, 'NotFound', '');
+        return object({}, tasks);
+      });
+    const asked = async (tasks: number | null, seen: boolean): Promise<string[]> => {
+      const { client, sent } = playing(tasks);
+      await podsOf(client, 'ns', 'ours').of(run, seen);
+      return sent.map(([, path]) => path.replace(/.*pods/, '').replace(/\?.*/, '?'));
+    };
+    const name = '/run-000000000000000001-1';
+    expect(await asked(1, true)).toEqual([`${name}-0`]);
+    expect(await asked(3, true)).toEqual([`${name}-0`, `${name}-1`, `${name}-2`]);
+    expect(await asked(100, true)).toEqual([`${name}-0`, '?']);
+    expect(await asked(null, false)).toEqual([`${name}-0`]);
+    expect(await asked(null, true)).toEqual([`${name}-0`, '?']);
+  });
+
   it("look for ours alone, and know no pod that bears another's mark", async () => {
     const run = 'run_000000000000000001_1' as RunId;
     const { client, sent } = recording(([, path]) => (path.includes('?') ? { items: [] } : object({})));
-    await podsOf(client, 'ns', 'theirs').of(run);
-    const query = new URLSearchParams(sent[0]?.[1].split('?')[1]);
+    expect(await podsOf(client, 'ns', 'theirs').of(run, false)).toEqual([]);
+    await podsOf(client, 'ns', 'theirs').of(run, true);
+    const query = new URLSearchParams(sent.at(-1)?.[1].split('?')[1]);
     expect(query.get('labelSelector')).toBe(`muster/run=${run},muster/installation=theirs`);
     await expect(podsOf(client, 'ns', 'theirs').get(run, 0)).rejects.toThrow('none of ours');
     expect(await podsOf(client, 'ns', 'ours').get(run, 0)).toMatchObject({ run });

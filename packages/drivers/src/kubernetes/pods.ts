@@ -9,8 +9,11 @@ export interface Pods {
   /** Null when one of that name is there already. */
   create(pod: object): Promise<OurPod | null>;
   get(run: RunId, rank: number): Promise<OurPod | null>;
-  /** All of a run, as the API server knows them now. */
-  of(run: RunId): Promise<OurPod[]>;
+  /**
+   * All of a run, as the API server knows them now; `seen`: whether the watch has any of it. By name: a list by label is a walk through
+   * all pods of the namespace for the API server, and whoever has fifty thousand there asks when it is slow already.
+   */
+  of(run: RunId, seen: boolean): Promise<OurPod[]>;
   /** False when it is bound elsewhere, gone, or being deleted. */
   bind(pod: OurPod): Promise<boolean>;
   /**
@@ -26,6 +29,8 @@ export interface Pods {
   discard(pod: OurPod): Promise<void>;
 }
 
+/** Of a larger gang all pods are listed at once. */
+const namedMax = 32;
 const items = z.object({ items: z.array(z.unknown()) });
 
 export function podsOf(client: KubeClient, namespace: string, installation: string): Pods {
@@ -48,6 +53,17 @@ export function podsOf(client: KubeClient, namespace: string, installation: stri
     }
   }
 
+  /** Null also where the name is another's. */
+  async function own(run: RunId, rank: number): Promise<OurPod | null> {
+    try {
+      const pod = readOurPod(await client.call('GET', at({ name: podName(run, rank) })));
+      return pod?.installation === installation ? pod : null;
+    } catch (error) {
+      if (has(error, 404)) return null;
+      throw error;
+    }
+  }
+
   async function remove(pod: OurPod, graceS: number | null): Promise<void> {
     const grace = graceS === null ? {} : { gracePeriodSeconds: graceS };
     await unlessGone(() => client.call('DELETE', at(pod), { preconditions: { uid: pod.uid }, ...grace }));
@@ -63,7 +79,15 @@ export function podsOf(client: KubeClient, namespace: string, installation: stri
       }
     },
     get: (run, rank) => get(podName(run, rank)),
-    async of(run) {
+    async of(run, seen) {
+      const head = await own(run, 0);
+      if (head && head.tasks <= namedMax) {
+        const ranks = Array.from({ length: Math.max(0, head.tasks - 1) }, (_, i) => i + 1);
+        const rest = await Promise.all(ranks.map((rank) => own(run, rank)));
+        return [head, ...rest.filter((pod) => pod !== null)];
+      }
+      // The first is made before all others, so there are none, unless somebody took it away since.
+      if (!head && !seen) return [];
       const query = new URLSearchParams({
         labelSelector: `${marks.run}=${run},${marks.installation}=${installation}`,
       });
