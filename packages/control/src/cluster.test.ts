@@ -38,6 +38,8 @@ function play() {
     inventory,
     looks: 0,
     answer: { outcome: 'accepted' } as CommandAnswer,
+    /** Once the cluster has answered a fresh look, and before that comes back. */
+    duringLook: () => {},
   };
   const committed = <T>(value: T) => ({ outcome: 'committed', sequence: 1, value });
   const store = {
@@ -62,10 +64,12 @@ function play() {
     return stage.answer;
   };
   const driver = {
-    async look() {
+    async look(fresh?: boolean) {
       stage.looks++;
       if (!stage.answers) throw new Error('the controller does not answer');
       const { boot, settled, reports } = stage;
+      if (fresh) stage.duringLook();
+      await Promise.resolve();
       return { boot, settled, nodes: new Map([[node, stage.inventory]]), reports: () => reports };
     },
     forget: () => void said.push('forget'),
@@ -139,6 +143,32 @@ it('gives up the session of a command that was not answered, because the cluster
   expect(cluster.speaksFor(node)).toBe(false);
   await look();
   expect(cluster.speaksFor(node)).toBe(true);
+});
+
+it('says no hello by a look that began before a start came back, and starts nothing while it looks', async () => {
+  const { stage, cluster, said, look } = play();
+  await look();
+  const target = { outbox: 1, epoch: 7, node };
+  const late = Promise.withResolvers<CommandAnswer>();
+  stage.answer = late.promise as never;
+  const first = cluster.submit(target, { run } as never);
+  // Another start on the node was not answered: it has to be looked at, and the first one is still on its way.
+  stage.answer = { outcome: 'unknown' };
+  await cluster.submit({ ...target, outbox: 2 }, { run: 'run_000000000000000002_1' } as never);
+  await look();
+  expect(said).toEqual(['hello 1: ', 'submit', 'submit']);
+  expect(await cluster.submit({ ...target, outbox: 3 }, {} as never)).toEqual({ outcome: 'unknown' });
+  stage.duringLook = () => late.resolve({ outcome: 'accepted' });
+  await look();
+  expect(await first).toEqual({ outcome: 'accepted' });
+  // The list was made before it was known that the cluster took it.
+  expect(said.slice(3)).toEqual([]);
+  stage.duringLook = () => {};
+  stage.reports = [report('running')];
+  await look();
+  expect(said.slice(3)).toEqual(['hello 2: running']);
+  stage.answer = { outcome: 'accepted' };
+  expect(await cluster.submit(target, { run } as never)).toEqual({ outcome: 'accepted' });
 });
 
 it('stops what may not live', async () => {

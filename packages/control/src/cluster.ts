@@ -98,6 +98,12 @@ interface Awaited {
   readonly atMs: number;
 }
 
+/** Of a node, in this process. */
+interface Starts {
+  underWay: number;
+  answered: number;
+}
+
 const lookEveryMs = 2000;
 /** Longer than a look may be behind. */
 const awaitMs = 60_000;
@@ -121,14 +127,24 @@ export function startCluster(deps: ClusterDeps): Cluster {
   let counter = 0;
   /** By run and node; the oldest come first. */
   const awaited = new Map<string, Awaited>();
+  /** Those that are about to say hello: what is sent there meanwhile would be missing in what they tell, and count as over. */
+  const introduced = new Set<NodeId>();
+  const starts = new Map<NodeId, Starts>();
 
   async function submit(target: CommandTarget, command: StartCommand): Promise<CommandAnswer> {
-    const session = sessions.get(target.node)?.session;
-    const given = await known(target.node, driver.submit(target, command));
-    if (given.outcome === 'accepted' && session !== undefined) {
-      const { node } = target;
+    const { node } = target;
+    const session = sessions.get(node)?.session;
+    if (session === undefined || introduced.has(node))
+      return known(node, Promise.resolve({ outcome: 'unknown' }));
+    const sent = starts.get(node) ?? { underWay: 0, answered: 0 };
+    starts.set(node, sent);
+    sent.underWay++;
+    const given = await known(node, driver.submit(target, command)).finally(() => {
+      sent.underWay--;
+      sent.answered++;
+    });
+    if (given.outcome === 'accepted')
       awaited.set(`${command.run} ${node}`, { session, node, atMs: world.clock.monotonicMs() });
-    }
     return given;
   }
 
@@ -185,11 +201,22 @@ export function startCluster(deps: ClusterDeps): Cluster {
   }
 
   async function introduce(nodes: readonly NodeId[], boot: string): Promise<void> {
-    const before = await store.nodeSessions(nodes);
-    // Looked at again: what was submitted until here must not be missing in what is told.
-    const again = before.size > 0 ? await look(true) : null;
-    if (again === null || again instanceof Error || !again.settled || again.boot !== boot) return;
-    await inGroups([...before], hellosAtOnce, ([node, replaces]) => hello(node, replaces, again));
+    for (const node of nodes) introduced.add(node);
+    try {
+      const before = await store.nodeSessions(nodes);
+      const answered = new Map(nodes.map((node) => [node, starts.get(node)?.answered]));
+      // Looked at again: what was submitted until here must not be missing in what is told.
+      const again = before.size > 0 ? await look(true) : null;
+      if (again === null || again instanceof Error || !again.settled || again.boot !== boot) return;
+      // A long list is of when it began. Where a start was on its way then, the cluster is looked at once more.
+      const quiet = [...before].filter(([node]) => {
+        const sent = starts.get(node);
+        return sent === undefined || (sent.underWay === 0 && sent.answered === answered.get(node));
+      });
+      await inGroups(quiet, hellosAtOnce, ([node, replaces]) => hello(node, replaces, again));
+    } finally {
+      introduced.clear();
+    }
   }
 
   async function hello(node: NodeId, replaces: string | null, sight: ClusterSight): Promise<void> {
@@ -283,7 +310,10 @@ export function startCluster(deps: ClusterDeps): Cluster {
     stop: (target, command) => known(target.node, driver.stop(target, command)),
     find: (node, run) => driver.find(node, run),
     output: (request) => driver.output(request),
-    sessions: () => [...sessions.values()].map(({ node, session }) => ({ node, session, fenced: false })),
+    sessions: () =>
+      [...sessions.values()]
+        .filter(({ node }) => !introduced.has(node))
+        .map(({ node, session }) => ({ node, session, fenced: false })),
     speaksFor: (node) => sessions.has(node),
     news,
     trouble: () => loop.trouble(),
