@@ -1,5 +1,6 @@
 // A gang on two real kubelets: it meets by the name that its tasks are given.
 import { cpus as cpusHere } from 'node:os';
+import { testNamespace } from '@muster/drivers/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startDns } from '../harness/kubernetes-dns.ts';
 import { startNode } from '../harness/kubernetes-node.ts';
@@ -32,6 +33,9 @@ onKubernetes('a gang of pods', ['containers', 'names'], (kubernetes) => {
   });
 
   it('lets a gang of the server meet at the name that its tasks are given', async () => {
+    // The namespace is the driver's of above, and the server is another Muster: it is handed over.
+    await subject.close();
+    await kubernetes().admin.call('DELETE', `/api/v1/namespaces/${testNamespace}/configmaps/muster-epoch`);
     const system = await startKubernetesSystem(kubernetes(), 2);
     try {
       const serve = 'echo met | nc -l -p $MASTER_PORT';
