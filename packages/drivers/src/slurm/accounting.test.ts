@@ -64,23 +64,6 @@ test.each([
   expect(accounting.of(runs[0], 1)).toMatchObject({ kind: 'nothing' });
 });
 
-test('who cancelled a job may be written a moment after its end; without that it is told as it is', async () => {
-  const nobody = answerOf({ ...record(runs[0], 1), kill_request_user: null });
-  const { accounting, clock } = scripted(nobody, answerOf(record(runs[0], 1)), nobody);
-  clock.stepMs = 0;
-  const answered = () => new Promise((resolve) => setImmediate(resolve));
-  for (let i = 0; i < 2; i++) {
-    expect(accounting.of(runs[0], 1)).toBeNull();
-    await answered();
-  }
-  expect(accounting.of(runs[0], 1)).toMatchObject({ kind: 'ended', job: { endedBy: 'ann' } });
-  accounting.forget(runs[0]);
-  expect(accounting.of(runs[0], 1)).toBeNull();
-  await answered();
-  clock.stepMs = 60_000;
-  expect(accounting.of(runs[0], 1)).toMatchObject({ kind: 'ended', job: { endedBy: null } });
-});
-
 test('runs that are asked for together are asked for at once, and once', async () => {
   const { accounting, asked } = scripted(answerOf(record(runs[0], 1)), answerOf(record(runs[1], 2)));
   expect(runs.map((run) => accounting.of(run, null))).toEqual([null, null, null]);

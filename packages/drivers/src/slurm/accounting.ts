@@ -70,8 +70,8 @@ export function accountingOf(
     return null;
   }
 
-  function mayBeBehind(run: RunId, jobs: unknown, account: Account): boolean {
-    if (typeof jobs === 'string' || (account.kind === 'ended' && !lacksWho(account.job))) return false;
+  function mayBeBehind(run: RunId, jobs: unknown, { kind }: Account): boolean {
+    if (kind === 'ended' || typeof jobs === 'string') return false;
     const sinceMs = behindSince.get(run) ?? nowMs();
     behindSince.set(run, sinceMs);
     return nowMs() - sinceMs < behindMs;
@@ -108,15 +108,12 @@ async function jobsOf(commands: Commands, runs: readonly RunId[]): Promise<Accou
   return parseAccounting(await commands('sacct', ['--json', ...which, `--name=${runs.join(',')}`]));
 }
 
-/** Who cancelled it may be written a moment after its end. */
-const lacksWho = ({ state, endedBy }: AccountedJob): boolean => state === 'CANCELLED' && endedBy === null;
-
 function accountOf(jobs: readonly AccountedJob[] | string, id: number | null): Account {
   if (typeof jobs === 'string') return { kind: 'nothing', why: `its accounting did not answer (${jobs})` };
   const [job] = jobs
     .filter((one) => id === null || one.id === id)
     .toSorted((a, b) => b.submittedS - a.submittedS || b.id - a.id);
-  // A state without the time of its end is not the whole record yet.
+  // A state without the time of its end is not the whole record yet: who asked for it comes with the end.
   if (job?.phase === 'over' && job.endS > 0) return { kind: 'ended', job };
   return { kind: 'nothing', why: 'its accounting knows of no end' };
 }
