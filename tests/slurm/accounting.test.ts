@@ -31,7 +31,8 @@ onSlurm(
     /** Nobody looks through it unless a test does, as while no server is there. */
     function driverWith(path = slurm().env.PATH as string): SlurmDriver {
       return createSlurmDriver({
-        commands: slurmCommands({ env: { ...slurm().env, PATH: path }, timeoutMs: 4000 }),
+        // Some tests wait for it to pass; sacct was seen to need more than four seconds on an idle machine.
+        commands: slurmCommands({ env: { ...slurm().env, PATH: path }, timeoutMs: 20_000 }),
         installation: testInstallation,
         directories: localRunDirectories(slurm().shared, testOwnership()),
         nodeName: () => 'n1',
