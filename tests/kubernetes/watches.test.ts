@@ -15,9 +15,9 @@ onKubernetes('watches of a Kubernetes (F27)', [], (kubernetes) => {
   let subject: KubernetesSubject;
   let proxy: ApiProxy;
   beforeAll(async () => {
-    await addNodes(kubernetes(), 'w1');
+    await addNodes(kubernetes(), 'w1', 'w2');
     proxy = await startApiProxy(kubernetes());
-    subject = kubernetesSubject(kubernetes(), ['w1'], {
+    subject = kubernetesSubject(kubernetes(), ['w1', 'w2'], {
       kubeconfig: proxy.kubeconfig(kubernetes().adminToken),
     });
     await subject.driver.look(true);
@@ -80,6 +80,24 @@ onKubernetes('watches of a Kubernetes (F27)', [], (kubernetes) => {
     const later = await begun();
     expect([await stateOf(run), await stateOf(later)]).toEqual(['ended', 'running']);
     expect(endsOf(run)).toBe(1);
+  });
+
+  it('knows of one node what its watch has not told yet, of a gang too of which it saw no pod bound', async () => {
+    const run = freshRun();
+    const [bound, over] = [freshRun(), freshRun()];
+    for (const one of [bound, over]) await submit(subject, one, { w1: [shellTask(0, 'true')] });
+    for (const one of [bound, over])
+      await eventually('it is seen', 30_000, async () => (await stateOf(one)) === 'accepted');
+    proxy.let((line) => !line.includes('"nodeName":"w'));
+    await submit(subject, run, { w1: [shellTask(0, 'true')], w2: [shellTask(1, 'true')] });
+    for (const one of [run, bound]) await sayRunning(kubernetes(), one);
+    await sayOver(kubernetes(), over);
+    expect(await Promise.all([run, bound, over].map(stateOf))).toEqual([undefined, 'accepted', 'accepted']);
+    await subject.driver.catchUp(['w1']);
+    expect(await Promise.all([run, bound, over].map(stateOf))).toEqual(['running', 'running', 'ended']);
+    const reports = (await subject.driver.look()).reports;
+    expect(reports.get('w1')?.filter((report) => report.run === run)).toMatchObject([{ rank: 0 }]);
+    expect(reports.get('w2')?.filter((report) => report.run === run)).toMatchObject([{ rank: 1 }]);
   });
 
   it('misses no end when it goes on at another API server, which is behind', async () => {

@@ -59,8 +59,8 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
   const { ownership, onNews } = deps;
   const driver = deps.open({ ownership, nodeName: (node) => names.get(node) ?? null, onNews });
 
-  async function look(fresh?: boolean): Promise<ClusterSight> {
-    const listing = await driver.look(fresh);
+  async function look(): Promise<ClusterSight> {
+    const listing = await driver.look();
     await admit(listing.nodes.map(fit)).catch(notWritten);
     places.see(listing.reports);
     for (const run of told.keys()) if (!places.has(run)) told.delete(run);
@@ -140,6 +140,7 @@ export function clusterNodes(deps: ClusterNodesDeps): ClusterDriver & { close():
     ...driver,
     submit: (target, command) => driver.submit(target, withServer(command, deps.serverUrl())),
     look,
+    catchUp: (nodes) => driver.catchUp(nodes.flatMap((node) => names.get(node) ?? [])),
     forget,
     close: () => driver.close(),
   };

@@ -1,7 +1,7 @@
 // What a server says for the node of a cluster, and when, to a store that is played here. Faults of real stores and clusters
 // are the simulation's: virtual worlds run this loop.
 import type { CommandAnswer } from '@muster/drivers';
-import { freshId, type Inventory, type RunId } from '@muster/model';
+import { freshId, type Inventory, type NodeId, type RunId } from '@muster/model';
 import type { Store } from '@muster/store';
 import { expect, it } from 'vitest';
 import { byNode } from './by-node.ts';
@@ -16,6 +16,8 @@ const inventory = { capabilities: ['signals'] as readonly string[] } as Inventor
 const report = (state: ClusterReport['state'], more: Partial<ClusterReport> = {}): ClusterReport => {
   return { run, rank: 0, state, exit: state === 'ended' ? { ok: true } : null, began: true, ...more };
 };
+
+const none: readonly ClusterReport[] = [];
 
 interface Told {
   readonly session: string;
@@ -38,12 +40,14 @@ function play() {
     inventory,
     looks: 0,
     answer: { outcome: 'accepted' } as CommandAnswer,
-    /** Once the cluster has answered a fresh look, and before that comes back. */
-    duringLook: () => {},
+    nodes: [node] as readonly NodeId[],
+    /** Of which nodes what is kept was brought up to now, and until when that takes. */
+    caughtUp: [] as NodeId[][],
+    catchUp: Promise.resolve(),
   };
   const committed = <T>(value: T) => ({ outcome: 'committed', sequence: 1, value });
   const store = {
-    nodeSessions: async () => new Map([[node, null]]),
+    nodeSessions: async (nodes: readonly NodeId[]) => new Map(nodes.map((one) => [one, null])),
     async hello({ session, tasks, isolation }: Told) {
       stage.isolation = isolation;
       said.push(`hello ${session.split('-').at(-1)}: ${tasks.map(({ state }) => state).join()}`);
@@ -64,13 +68,17 @@ function play() {
     return stage.answer;
   };
   const driver = {
-    async look(fresh?: boolean) {
+    async look() {
       stage.looks++;
       if (!stage.answers) throw new Error('the controller does not answer');
-      const { boot, settled, reports } = stage;
-      if (fresh) stage.duringLook();
+      const { boot, settled, reports, nodes } = stage;
       await Promise.resolve();
-      return { boot, settled, nodes: new Map([[node, stage.inventory]]), reports: () => reports };
+      const inventories = new Map(nodes.map((one) => [one, stage.inventory]));
+      return { boot, settled, nodes: inventories, reports: (of: NodeId) => (of === node ? reports : none) };
+    },
+    async catchUp(nodes: readonly NodeId[]) {
+      stage.caughtUp.push([...nodes]);
+      await stage.catchUp;
     },
     forget: () => void said.push('forget'),
     submit: () => command('submit'),
@@ -145,7 +153,7 @@ it('gives up the session of a command that was not answered, because the cluster
   expect(cluster.speaksFor(node)).toBe(true);
 });
 
-it('says no hello by a look that began before a start came back, and starts nothing while it looks', async () => {
+it('says no hello while a start is on its way to the node, and starts nothing there until it has', async () => {
   const { stage, cluster, said, look } = play();
   await look();
   const target = { outbox: 1, epoch: 7, node };
@@ -156,19 +164,73 @@ it('says no hello by a look that began before a start came back, and starts noth
   stage.answer = { outcome: 'unknown' };
   await cluster.submit({ ...target, outbox: 2 }, { run: 'run_000000000000000002_1' } as never);
   await look();
-  expect(said).toEqual(['hello 1: ', 'submit', 'submit']);
-  expect(await cluster.submit({ ...target, outbox: 3 }, {} as never)).toEqual({ outcome: 'unknown' });
-  stage.duringLook = () => late.resolve({ outcome: 'accepted' });
   await look();
+  expect(said).toEqual(['hello 1: ', 'submit', 'submit']);
+  expect(stage.caughtUp).toHaveLength(1);
+  expect(await cluster.submit({ ...target, outbox: 3 }, {} as never)).toEqual({ outcome: 'unknown' });
+  late.resolve({ outcome: 'accepted' });
   expect(await first).toEqual({ outcome: 'accepted' });
-  // The list was made before it was known that the cluster took it.
-  expect(said.slice(3)).toEqual([]);
-  stage.duringLook = () => {};
   stage.reports = [report('running')];
   await look();
   expect(said.slice(3)).toEqual(['hello 2: running']);
   stage.answer = { outcome: 'accepted' };
   expect(await cluster.submit(target, { run } as never)).toEqual({ outcome: 'accepted' });
+});
+
+it('tells in a hello what a look shows that began after the cluster was caught up with, and speaks for the others meanwhile', async () => {
+  const { stage, cluster, said, look } = play();
+  stage.nodes = [node, other];
+  await look();
+  expect(said).toEqual(['hello 1: ', 'hello 2: ']);
+  stage.caughtUp = [];
+  const list = Promise.withResolvers<void>();
+  stage.catchUp = list.promise;
+  stage.answer = { outcome: 'unknown' };
+  await cluster.submit({ outbox: 1, epoch: 7, node: other }, {} as never);
+  stage.reports = [report('running')];
+  for (let i = 0; i < 6; i++) await look();
+  expect(stage.caughtUp).toEqual([[other]]);
+  expect(said).toEqual(['hello 1: ', 'hello 2: ', 'submit', 'started']);
+  expect(stage.renewals).toBeGreaterThan(1);
+  expect(cluster.sessions().map((session) => session.node)).toEqual([node]);
+  list.resolve();
+  await look();
+  expect(said.slice(4)).toEqual(['hello 3: ']);
+  expect(cluster.speaksFor(other)).toBe(true);
+});
+
+it('prepares a hello anew when the controller lives anew meanwhile, and forgets it when another server leads', async () => {
+  const { stage, said, look } = play();
+  const list = Promise.withResolvers<void>();
+  stage.catchUp = list.promise;
+  await look();
+  stage.boot = 'second';
+  stage.catchUp = Promise.resolve();
+  list.resolve();
+  await look();
+  expect(stage.caughtUp).toHaveLength(2);
+  expect(said).toEqual(['hello 1: ']);
+  const late = Promise.withResolvers<void>();
+  Object.assign(stage, { boot: 'third', catchUp: late.promise });
+  await look();
+  stage.epoch = null;
+  await look();
+  late.resolve();
+  await look();
+  expect(said).toEqual(['hello 1: ']);
+});
+
+it('tries again when the cluster does not answer while it is caught up with', async () => {
+  const { stage, said, look } = play();
+  stage.catchUp = Promise.reject(new Error('the API server does not answer'));
+  stage.catchUp.catch(() => {});
+  await look();
+  await look();
+  expect(said).toEqual([]);
+  expect(stage.caughtUp.length).toBeGreaterThan(1);
+  stage.catchUp = Promise.resolve();
+  await look();
+  expect(said).toEqual(['hello 1: ']);
 });
 
 it('stops what may not live', async () => {

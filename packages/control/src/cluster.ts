@@ -15,6 +15,7 @@ import {
   type TaskReport,
 } from '@muster/model';
 import type { DispatchSession, NodeSession, Store } from '@muster/store';
+import { Introductions, type Prepared } from './introductions.ts';
 import { type Loop, startLoop } from './loop.ts';
 import type { World } from './world.ts';
 
@@ -47,11 +48,10 @@ export interface Told {
 export class NotWritten extends OperationalError {}
 
 export interface ClusterDriver extends Driver {
-  /**
-   * Rejects when the cluster does not answer or cannot be read, and with NotWritten. `fresh`: nothing answered before this call may
-   * be missing.
-   */
-  look(fresh?: boolean): Promise<ClusterSight>;
+  /** Rejects when the cluster does not answer or cannot be read, and with NotWritten. */
+  look(): Promise<ClusterSight>;
+  /** A look that begins after this misses nothing that was answered of these nodes before this call. Looks go on beside it. */
+  catchUp(nodes: readonly NodeId[]): Promise<void>;
   /** The end of its tasks on this node is committed, and need not be told again. */
   forget(run: RunId, node: NodeId): void;
 }
@@ -98,20 +98,13 @@ interface Awaited {
   readonly atMs: number;
 }
 
-/** Of a node, in this process. */
-interface Starts {
-  underWay: number;
-  answered: number;
-}
-
 const lookEveryMs = 2000;
 /** Longer than a look may be behind. */
 const awaitMs = 60_000;
 /** From news to the look at it: what comes together is told together. */
 const newsMs = 50;
-/** Renewals and news that come together are committed together. */
-const renewalsAtOnce = 256;
-/** Those that come together are committed together. */
+/** Renewals, and news, that come together are committed together. */
+const toldAtOnce = 256;
 const hellosAtOnce = 400;
 /** For what the store knows nothing of: it was started for an attempt that is over. */
 const stranger = {
@@ -127,21 +120,25 @@ export function startCluster(deps: ClusterDeps): Cluster {
   let counter = 0;
   /** By run and node; the oldest come first. */
   const awaited = new Map<string, Awaited>();
-  /** Those that are about to say hello: what is sent there meanwhile would be missing in what they tell, and count as over. */
-  const introduced = new Set<NodeId>();
-  const starts = new Map<NodeId, Starts>();
+  /** Starts that were sent to a node and not answered yet. */
+  const starts = new Map<NodeId, number>();
+  const introductions = new Introductions({
+    store,
+    catchUp: (nodes) => driver.catchUp(nodes),
+    underWay: (node) => starts.get(node) ?? 0,
+    onPrepared: () => loop.wake(),
+  });
 
   async function submit(target: CommandTarget, command: StartCommand): Promise<CommandAnswer> {
     const { node } = target;
     const session = sessions.get(node)?.session;
-    if (session === undefined || introduced.has(node))
+    if (session === undefined || introductions.has(node))
       return known(node, Promise.resolve({ outcome: 'unknown' }));
-    const sent = starts.get(node) ?? { underWay: 0, answered: 0 };
-    starts.set(node, sent);
-    sent.underWay++;
+    starts.set(node, (starts.get(node) ?? 0) + 1);
     const given = await known(node, driver.submit(target, command)).finally(() => {
-      sent.underWay--;
-      sent.answered++;
+      const left = (starts.get(node) ?? 1) - 1;
+      if (left > 0) starts.set(node, left);
+      else starts.delete(node);
     });
     if (given.outcome === 'accepted')
       awaited.set(`${command.run} ${node}`, { session, node, atMs: world.clock.monotonicMs() });
@@ -168,14 +165,16 @@ export function startCluster(deps: ClusterDeps): Cluster {
     return given;
   }
 
-  const look = (fresh = false): Promise<ClusterSight | Error> =>
-    driver.look(fresh).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));
+  const look = (): Promise<ClusterSight | Error> =>
+    driver.look().catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));
 
   async function step(): Promise<number> {
     if (epoch() === null) {
       sessions.clear();
+      introductions.clear();
       return lookEveryMs;
     }
+    const prepared = introductions.prepared();
     const beganMs = world.clock.monotonicMs();
     const sight = await look();
     const written = !(sight instanceof NotWritten);
@@ -183,40 +182,53 @@ export function startCluster(deps: ClusterDeps): Cluster {
     if (!written) throw sight;
     if (sight instanceof Error) return lookEveryMs;
     giveUpUnseen();
-    const silent: NodeId[] = [];
-    const spoken: Session[] = [];
-    for (const [node, inventory] of sight.nodes) {
-      const session = sessions.get(node);
-      if (session?.boot === sight.boot && session.inventory === inventory) spoken.push(session);
-      else silent.push(node);
-    }
-    const due = spoken.filter(({ node, reports, renewAtMs }) => {
-      return renewAtMs <= world.clock.monotonicMs() || reports !== sight.reports(node);
-    });
-    await inGroups(due, renewalsAtOnce, async (session) => {
-      if (!(await tell(session, sight))) sessions.delete(session.node);
-    });
-    if (silent.length > 0 && sight.settled) await introduce(silent, sight.boot);
+    await renewDue(sight);
+    const news = spokenFor(sight).filter(({ node, reports }) => reports !== sight.reports(node));
+    await inGroups(news, toldAtOnce, sight, (session) => kept(session, tell(session, sight)));
+    if (prepared !== null) await introduce(prepared, sight);
+    const silent = [...sight.nodes.keys()].filter((node) => !speaksAs(node, sight));
+    introductions.prepare(sight.settled ? silent : [], sight.boot);
     return lookEveryMs;
   }
 
-  async function introduce(nodes: readonly NodeId[], boot: string): Promise<void> {
-    for (const node of nodes) introduced.add(node);
-    try {
-      const before = await store.nodeSessions(nodes);
-      const answered = new Map(nodes.map((node) => [node, starts.get(node)?.answered]));
-      // Looked at again: what was submitted until here must not be missing in what is told.
-      const again = before.size > 0 ? await look(true) : null;
-      if (again === null || again instanceof Error || !again.settled || again.boot !== boot) return;
-      // A long list is of when it began. Where a start was on its way then, the cluster is looked at once more.
-      const quiet = [...before].filter(([node]) => {
-        const sent = starts.get(node);
-        return sent === undefined || (sent.underWay === 0 && sent.answered === answered.get(node));
-      });
-      await inGroups(quiet, hellosAtOnce, ([node, replaces]) => hello(node, replaces, again));
-    } finally {
-      introduced.clear();
+  /** The node's session is of this life of the controller, and of the node as it is. */
+  function speaksAs(node: NodeId, { boot, nodes }: ClusterSight): boolean {
+    const session = sessions.get(node);
+    return session?.boot === boot && session.inventory === nodes.get(node);
+  }
+
+  const spokenFor = (sight: ClusterSight): Session[] =>
+    [...sessions.values()].filter(({ node }) => speaksAs(node, sight));
+
+  /** Before and between whatever else there is to write: news of fifty thousand tasks may take longer than a node may be silent. */
+  async function renewDue(sight: ClusterSight): Promise<void> {
+    const nowMs = world.clock.monotonicMs();
+    const due = spokenFor(sight).filter(({ renewAtMs }) => renewAtMs <= nowMs);
+    for (const group of groupsOf(due, toldAtOnce))
+      await Promise.all(group.map((session) => kept(session, renew(session, sight))));
+  }
+
+  async function inGroups<T>(
+    items: readonly T[],
+    most: number,
+    sight: ClusterSight,
+    work: (item: T) => Promise<void>,
+  ): Promise<void> {
+    for (const group of groupsOf(items, most)) {
+      await Promise.all(group.map(work));
+      await renewDue(sight);
     }
+  }
+
+  /** A session that is no longer its node's is given up. */
+  async function kept(session: Session, told: Promise<'committed' | 'refused' | 'unknown'>): Promise<void> {
+    if ((await told) === 'refused' && sessions.get(session.node) === session) sessions.delete(session.node);
+  }
+
+  async function introduce({ boot, replaces }: Prepared, sight: ClusterSight): Promise<void> {
+    if (sight.settled && sight.boot === boot)
+      await inGroups([...replaces], hellosAtOnce, sight, ([node, session]) => hello(node, session, sight));
+    introductions.done();
   }
 
   async function hello(node: NodeId, replaces: string | null, sight: ClusterSight): Promise<void> {
@@ -239,35 +251,34 @@ export function startCluster(deps: ClusterDeps): Cluster {
     deps.onReady();
   }
 
-  /** False when the session is no longer the node's. */
-  async function tell(session: Session, { reports }: ClusterSight): Promise<boolean> {
+  async function tell(
+    session: Session,
+    { reports }: ClusterSight,
+  ): Promise<'committed' | 'refused' | 'unknown'> {
     const { node } = session;
     const tasks = reports(node);
-    if (session.renewAtMs <= world.clock.monotonicMs()) {
-      const renewed = await renew(session, tasks);
-      if (renewed !== 'committed') return renewed === 'unknown';
-    }
     const news = tasks.flatMap((task) => observations(session, task));
     if (news.length > 0) {
-      const observed = await store.observe({ node, session: session.session }, news);
-      if (observed.outcome !== 'committed') return observed.outcome === 'unknown';
+      const { outcome } = await store.observe({ node, session: session.session }, news);
+      if (outcome !== 'committed') return outcome;
     }
     note(session, tasks);
-    return true;
+    return 'committed';
   }
 
   /** That the node is heard of; and what runs there and may not is stopped. */
   async function renew(
     session: Session,
-    tasks: readonly ClusterReport[],
+    { reports }: ClusterSight,
   ): Promise<'committed' | 'refused' | 'unknown'> {
     const { node } = session;
-    const keys = [...new Set(tasks.filter(({ state }) => state !== 'ended').map(({ run }) => run))];
+    const live = reports(node).filter(({ state }) => state !== 'ended');
+    const keys = [...new Set(live.map(({ run }) => run))];
     const renewed = await store.renew({ node, session: session.session, keys });
     if (renewed.outcome !== 'committed') return renewed.outcome;
     session.renewAtMs = renewalAfter(renewed.value.beatMs);
-    const live = new Set(renewed.value.live.map(({ run }) => run));
-    for (const run of keys) if (!live.has(run)) await stopStranger(node, run);
+    const known = new Set(renewed.value.live.map(({ run }) => run));
+    for (const run of keys) if (!known.has(run)) await stopStranger(node, run);
     return 'committed';
   }
 
@@ -312,7 +323,7 @@ export function startCluster(deps: ClusterDeps): Cluster {
     output: (request) => driver.output(request),
     sessions: () =>
       [...sessions.values()]
-        .filter(({ node }) => !introduced.has(node))
+        .filter(({ node }) => !introductions.has(node))
         .map(({ node, session }) => ({ node, session, fenced: false })),
     speaksFor: (node) => sessions.has(node),
     news,
@@ -324,12 +335,10 @@ export function startCluster(deps: ClusterDeps): Cluster {
   };
 }
 
-async function inGroups<T>(
-  items: readonly T[],
-  most: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  for (let i = 0; i < items.length; i += most) await Promise.all(items.slice(i, i + most).map(work));
+function groupsOf<T>(items: readonly T[], most: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / most) }, (_, i) =>
+    items.slice(i * most, (i + 1) * most),
+  );
 }
 
 function asTold({ run, rank, state, exit }: TaskReport): TaskReport {

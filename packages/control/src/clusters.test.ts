@@ -107,6 +107,7 @@ function play(listing: Listing = oneNode) {
         if (stage.listing instanceof Error) throw stage.listing;
         return stage.listing;
       },
+      catchUp: async () => {},
       async submit(_target: unknown, { tasks }: { tasks: readonly { env: Record<string, string> }[] }) {
         said.push(`submit ${tasks.map(({ env }) => JSON.stringify(env)).join()}`);
         return { outcome: 'accepted' };

@@ -46,11 +46,13 @@ export interface Listing {
 export type ReportsByNode = ReadonlyMap<string, readonly ListedReport[]>;
 
 export interface ListingDriver extends Driver {
+  /** Rejects, with a message for an operator, when the cluster does not answer or cannot be read. What is kept from before will do. */
+  look(): Promise<Listing>;
   /**
-   * Rejects, with a message for an operator, when the cluster does not answer or cannot be read. `fresh`: nothing that was
-   * answered before this call may be missing; else what is kept from before will do.
+   * A look that begins after this misses nothing that was answered of these nodes, by the cluster's names, before this call. May take
+   * long, and looks go on beside it.
    */
-  look(fresh?: boolean): Promise<Listing>;
+  catchUp(nodes: readonly string[]): Promise<void>;
   /** The end of all its tasks is committed: it need not be told again, and nothing of this key will ever run. */
   forget(run: RunId): Promise<void>;
   /** Looks no more; running work goes on. */

@@ -25,6 +25,7 @@ import {
 import { graceSecondsOf, type PlacedTask, type PodSettings, podName, tombstoneOf } from './pod.ts';
 import { PodBook } from './pod-book.ts';
 import { podsOf } from './pods.ts';
+import { refreshNode } from './refresh-node.ts';
 import { exitOf, reportsOf } from './reports.ts';
 import { each, submitRun } from './submission.ts';
 import { taskLogs } from './task-log.ts';
@@ -57,6 +58,8 @@ export interface KubernetesSight {
 export interface KubernetesDriver extends Driver {
   /** Everything there is to see; `fresh`: nothing that was answered before this call is missing. Rejects when it is not known. */
   look(fresh?: boolean): Promise<KubernetesSight>;
+  /** From here on no look misses what was answered of these nodes before this call. */
+  catchUp(nodes: readonly string[]): Promise<void>;
   /** The end of all its tasks is committed: it is told no more. */
   forget(run: RunId): Promise<void>;
   close(): Promise<void>;
@@ -73,6 +76,8 @@ const outputLookMs = 200;
 const tendEveryMs = 2000;
 /** A watch whose other end hangs tells nothing, as one does when there is no news; so something is asked now and then. */
 const askEveryMs = 10_000;
+/** So many are listed one by one, while the watches go on; a list of all is long, and nothing is followed meanwhile. */
+const fewNodes = 256;
 /** So that a run's pods are bound soon after they are made, and not when all other runs have theirs. */
 const runsAtOnce = 64;
 
@@ -225,6 +230,13 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
     }
   }
 
+  async function catchUp(names: readonly string[]): Promise<void> {
+    askAtMs = 0;
+    if (names.length > fewNodes)
+      await Promise.all([own.refresh(), neighbours.refresh(), others.refresh(), nodes.refresh()]);
+    else await each(names, (name) => refreshNode(own, name, (run) => book.of(run)));
+  }
+
   async function look(fresh = false): Promise<KubernetesSight> {
     const all = <T>(watched: { all(): Promise<T>; refresh(): Promise<T> }): Promise<T> =>
       fresh ? watched.refresh() : watched.all();
@@ -258,6 +270,7 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
         throw new OperationalError('node-unreachable', message, { cause: error });
       }),
     look,
+    catchUp,
     async forget(run) {
       upkeep.forget(run);
       book.touch(run);

@@ -47,7 +47,8 @@ export function openKubernetes(
     stop: async (target, command) => opened?.driver.stop(target, command) ?? unknown,
     find: async (node, run) => opened?.driver.find(node, run) ?? null,
     output: async (request) => open().driver.output(request),
-    look: async (fresh) => listingOf(await open().driver.look(fresh)),
+    look: async () => listingOf(await open().driver.look()),
+    catchUp: (nodes) => open().driver.catchUp(nodes),
     forget: async (run) => opened?.driver.forget(run),
     close: async () => opened?.close(),
   };

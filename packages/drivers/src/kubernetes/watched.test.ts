@@ -1,4 +1,6 @@
-// How often a watch asks when everything fails. What it keeps, and what it does when it is cut: tests/kubernetes, on a real API server.
+// How often a watch asks when everything fails, and which of a list and an event it takes for newer. What it does when it is cut:
+// tests/kubernetes, on a real API server.
+import { PassThrough } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { ApiError, type KubeClient } from './client.ts';
@@ -66,6 +68,99 @@ it('says with what a watch broke', async () => {
       }
       await pause(20);
     }
+  } finally {
+    watched.close();
+  }
+});
+
+interface Thing {
+  readonly uid: string;
+  readonly version: number;
+}
+
+const object = ({ uid, version }: Thing) => ({ metadata: { uid, resourceVersion: String(version) } });
+const listOf = (version: number, things: readonly Thing[]) => ({
+  metadata: { resourceVersion: String(version) },
+  items: things.map(object),
+});
+
+/** What is listed next, and events of the watch, are said by the test; `kept` is what is known, as `uid version`. */
+function playThings() {
+  let answer: () => Promise<unknown> = async () => listOf(10, [{ uid: 'a', version: 3 }]);
+  let events = new PassThrough();
+  const paths: string[] = [];
+  const client: KubeClient = {
+    async call(_method, path) {
+      paths.push(path);
+      return answer();
+    },
+    async stream(_path, signal) {
+      events = Object.assign(new PassThrough(), { setTimeout: () => {} });
+      signal.addEventListener('abort', () => events.destroy());
+      return events as never;
+    },
+    close: () => {},
+  };
+  const read = (told: unknown): Thing => {
+    const { uid, resourceVersion } = (told as ReturnType<typeof object>).metadata;
+    return { uid, version: Number(resourceVersion) };
+  };
+  const watched = watch(client, { path: '/things', read });
+  return {
+    watched,
+    paths,
+    lists(next: () => Promise<unknown>) {
+      answer = next;
+    },
+    async tells(type: string, thing: Thing) {
+      events.write(`${JSON.stringify({ type, object: object(thing) })}\n`);
+      await pause(5);
+    },
+    async kept() {
+      return [...(await watched.all()).values()].map(({ uid, version }) => `${uid} ${version}`).sort();
+    },
+  };
+}
+
+it('takes what was listed alone where its watch has not come so far, and then no older event', async () => {
+  const { watched, paths, lists, tells, kept } = playThings();
+  try {
+    expect(await kept()).toEqual(['a 3']);
+    await pause(20);
+    await tells('ADDED', { uid: 'b', version: 12 });
+    lists(async () => listOf(20, [{ uid: 'a', version: 15 }]));
+    expect(await watched.refreshOnly('spec.nodeName=n1')).toEqual([{ uid: 'a', version: 15 }]);
+    expect(paths.at(-1)).toContain('fieldSelector=spec.nodeName%3Dn1');
+    expect(await kept()).toEqual(['a 15', 'b 12']);
+    await tells('MODIFIED', { uid: 'a', version: 13 });
+    expect(await kept()).toEqual(['a 15', 'b 12']);
+    await tells('MODIFIED', { uid: 'a', version: 16 });
+    await tells('DELETED', { uid: 'b', version: 17 });
+    // A list on its way is older than what the watch told since.
+    lists(async () => listOf(14, [{ uid: 'b', version: 12 }]));
+    await watched.refreshOnly('spec.nodeName=n1');
+    expect(await kept()).toEqual(['a 16']);
+  } finally {
+    watched.close();
+  }
+});
+
+it('keeps what was listed alone through a list of all that began before, and not through one of an API server that was set back', async () => {
+  const { watched, lists, kept } = playThings();
+  try {
+    expect(await kept()).toEqual(['a 3']);
+    const long = Promise.withResolvers<unknown>();
+    lists(() => long.promise);
+    const all = watched.refresh();
+    await pause(5);
+    lists(async () => listOf(30, [{ uid: 'c', version: 28 }]));
+    await watched.refreshOnly('metadata.name=c');
+    long.resolve(listOf(25, [{ uid: 'a', version: 24 }]));
+    await all;
+    expect(await kept()).toEqual(['a 24', 'c 28']);
+    lists(async () => listOf(2, [{ uid: 'a', version: 1 }]));
+    await watched.refresh();
+    expect(await kept()).toEqual(['a 1']);
   } finally {
     watched.close();
   }

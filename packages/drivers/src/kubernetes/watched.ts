@@ -1,6 +1,10 @@
 // All objects of one kind that a selector picks, kept as they are in the cluster: listed once, then followed by a watch. A watch
 // that ends is taken up where it stopped; one that the API server cannot take up (410) is a reason to list again. A line that was
 // cut off is no event: nothing is applied of it, and the watch goes on from the event before.
+//
+// A part of them can be listed while the watch goes on, and is then ahead of it. Which of the two is newer is told by the resource
+// versions, numbers that grow: what is listed counts where the watch has not come so far, and what the watch tells of it until it has
+// is old.
 import { setTimeout as pause } from 'node:timers/promises';
 import * as z from 'zod';
 import { ApiError, type KubeClient, waitMs } from './client.ts';
@@ -10,6 +14,8 @@ export interface Watched<T> {
   all(): Promise<ReadonlyMap<string, T>>;
   /** Lists again, so that nothing which was answered before this call is missing. */
   refresh(): Promise<ReadonlyMap<string, T>>;
+  /** The same for those alone that a selector picks further, which costs no list of all; gives them. */
+  refreshOnly(fieldSelector: string): Promise<readonly T[]>;
   close(): void;
 }
 
@@ -25,13 +31,14 @@ export interface WatchSettings<T> {
   readonly onChange?: (before: T | null, after: T | null) => void;
 }
 
+const resourceVersion = z.string().regex(/^\d+$/);
 const list = z.object({
-  metadata: z.object({ resourceVersion: z.string(), continue: z.string().optional() }),
+  metadata: z.object({ resourceVersion, continue: z.string().optional() }),
   items: z.array(z.unknown()),
 });
 const named = z.object({ metadata: z.object({ uid: z.string() }) });
 /** A bookmark has no uid. */
-const about = z.object({ metadata: z.object({ uid: z.string().optional(), resourceVersion: z.string() }) });
+const about = z.object({ metadata: z.object({ uid: z.string().optional(), resourceVersion }) });
 const event = z.object({
   type: z.enum(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR']),
   object: z.unknown(),
@@ -54,28 +61,59 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
   let broken: { readonly sinceMs: number; why: string } | null = null;
   let listing: Promise<void> | null = null;
   let following = new AbortController();
+  /** By uid, the version of what was listed by itself, until the watch has come so far. */
+  const ahead = new Map<string, number>();
 
   const at = (more: Readonly<Record<string, string>>): string =>
     `${path}?${new URLSearchParams({ ...query, ...more })}`;
 
-  async function relist(): Promise<void> {
-    const found = new Map<string, T>();
+  /** Whole, as of the version that it gives. */
+  async function listAll(
+    more: Readonly<Record<string, string>>,
+    take: (item: unknown) => void,
+  ): Promise<string> {
     let next: string | undefined;
     for (;;) {
-      const page = list.parse(
-        await client.call('GET', at({ limit: String(pageSize), ...(next ? { continue: next } : {}) })),
-      );
-      for (const item of page.items) {
-        const { uid } = named.parse(item).metadata;
-        const value = read(item);
-        if (value !== null) found.set(uid, value);
-      }
+      const pageOf = { ...more, limit: String(pageSize), ...(next ? { continue: next } : {}) };
+      const page = list.parse(await client.call('GET', at(pageOf)));
+      for (const item of page.items) take(item);
       next = page.metadata.continue;
-      if (next) continue;
-      replace(found);
-      version = page.metadata.resourceVersion;
-      return;
+      if (!next) return page.metadata.resourceVersion;
     }
+  }
+
+  async function relist(): Promise<void> {
+    // What was ahead until here is in the list.
+    ahead.clear();
+    const found = new Map<string, T>();
+    const listedVersion = await listAll({}, (item) => {
+      const value = read(item);
+      if (value !== null) found.set(named.parse(item).metadata.uid, value);
+    });
+    // A long list is of when it began.
+    for (const [uid, ownVersion] of ahead) {
+      const value = current.get(uid);
+      if (ownVersion <= Number(listedVersion)) ahead.delete(uid);
+      else if (value !== undefined) found.set(uid, value);
+    }
+    replace(found);
+    version = listedVersion;
+  }
+
+  async function listOnly(fieldSelector: string): Promise<readonly T[]> {
+    if (version === null) await listed();
+    const found: T[] = [];
+    await listAll({ fieldSelector }, (item) => {
+      const value = read(item);
+      if (value === null) return;
+      found.push(value);
+      const { uid = '', resourceVersion: own } = about.parse(item).metadata;
+      // What the watch has come to it has told, and perhaps more of it since.
+      if (Number(own) <= Math.max(Number(version), ahead.get(uid) ?? 0)) return;
+      ahead.set(uid, Number(own));
+      keep(uid, value);
+    });
+    return found;
   }
 
   function replace(found: Map<string, T>): void {
@@ -105,9 +143,11 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
       const { code = 500, message = 'the watch failed' } = failure.parse(object);
       throw new ApiError(code, '', message);
     }
-    const { uid, resourceVersion } = about.parse(object).metadata;
-    if (type !== 'BOOKMARK') keep(uid ?? '', type === 'DELETED' ? null : read(object));
-    version = resourceVersion;
+    const { uid = '', resourceVersion: told } = about.parse(object).metadata;
+    const isOld = Number(told) < (ahead.get(uid) ?? 0);
+    if (!isOld) ahead.delete(uid);
+    if (type !== 'BOOKMARK' && !isOld) keep(uid, type === 'DELETED' ? null : read(object));
+    version = told;
   }
 
   async function follow(from: string): Promise<void> {
@@ -166,6 +206,7 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
       await again;
       return current;
     },
+    refreshOnly: listOnly,
     close() {
       closing.abort();
       void loop;

@@ -60,6 +60,8 @@ export function openSlurm(config: SlurmConfig, { nodeName, ownership }: ListingC
       tidyNowAndThen();
       return listingOf(await driver.look().catch(withCause), config, others);
     },
+    // Every look asks anew.
+    catchUp: async () => {},
     close: async () => over?.close(),
   };
 }

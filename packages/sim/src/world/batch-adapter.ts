@@ -24,6 +24,8 @@ export function batchClusterDriver(
         reports: (node) => reports(node).map((report) => ({ ...report, began: report.state === 'running' })),
       };
     },
+    // Every look asks anew.
+    catchUp: async () => {},
     forget: (run, node) => cluster.forget(run, node),
   };
 }
