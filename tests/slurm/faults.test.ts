@@ -1,7 +1,7 @@
 // Faults of a real Slurm that the driver has to survive: F21, F22 and F23 of the fault matrix, as far as a driver alone can tell.
 // Every run appends a line to a side file when it begins: whatever happens, there is never a second one.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSlurmDriver, localRunDirectories, slurmCommands } from '@muster/drivers/slurm';
 import { processesWith, testInstallation, testOwnership } from '@muster/drivers/testing';
@@ -109,6 +109,38 @@ onSlurm('a Slurm that fails', (slurm) => {
     });
     expect(begins(run)).toBe(0);
   });
+
+  it.each([
+    ['stopped', { class: 'cancelled', reason: { code: 'stopped' } }],
+    ['left alone', { class: 'infrastructure', reason: { code: 'forgotten' } }],
+  ] as const)(
+    'tells the end of a run that is %s, and that a controller which lost its start has for waiting, once it is over',
+    async (what, end) => {
+      const run = freshRun();
+      const seconds = `600.${process.pid}${what.length}`;
+      const state = join(slurm().dir, 'state', 'job_state');
+      const waits = join(slurm().dir, `waits-${what.length}`);
+      await slurm().command('scontrol', 'update', 'nodename=n1', 'state=drain', 'reason=later');
+      await submit(subject, run, proving(run, `exec sleep ${seconds}`));
+      await eventually('that it waits is written', 60_000, () => {
+        return existsSync(state) && readFileSync(state, 'latin1').includes(run);
+      });
+      cpSync(state, waits);
+      await slurm().command('scontrol', 'update', 'nodename=n1', 'state=resume');
+      await eventually('it began', 60_000, () => begins(run) === 1);
+      await slurm().controller.end('SIGKILL');
+      cpSync(waits, state);
+      slurm().controller.start();
+      if (what === 'stopped')
+        await eventually('a stop is taken', 60_000, async () => {
+          return (await cancel(subject, run)).outcome === 'accepted';
+        });
+      expect(await ended(subject, run)).toMatchObject([end]);
+      expect(processesWith(seconds)).toEqual([]);
+      expect(begins(run)).toBe(1);
+      await slurm().ready();
+    },
+  );
 
   it('tells the end of a run that a controller without its state knows nothing of, once it is over', async () => {
     const run = freshRun();

@@ -27,10 +27,14 @@ export async function observeLags(
   const knownMs = new Map<string, number>();
   return {
     async all(count, withinMs) {
-      await tail.until(({ body }) => {
+      const all = tail.until(({ body }) => {
         if (body.kind === 'run.running') knownMs.set(body.run, performance.now());
         return knownMs.size >= count;
       }, withinMs);
+      await all.catch((cause: unknown) => {
+        const seen = `the API server told of ${toldMs.size} that run, and ${knownMs.size} are known`;
+        throw new Error(`${count} runs are not known to run after ${withinMs} ms: ${seen}`, { cause });
+      });
       await tail.close();
       ending.close();
       return [...knownMs].flatMap(([run, ms]) => {

@@ -41,6 +41,7 @@ const trickleBatch = 10;
 const trickleEveryMs = 500;
 const fillWithinMs = 1_500_000;
 const resyncWithinMs = 600_000;
+const trickleWithinMs = 600_000;
 
 export async function measureScale(bed: Bed, options: BenchOptions): Promise<ToldRow[]> {
   const { progress } = options;
@@ -146,7 +147,7 @@ async function trickled(server: ControlPlane, big: TestKubernetes, { trickle }: 
     await submitMany(server, trickleBatch, () => job);
     await sleep(trickleEveryMs);
   }
-  return observed.all(trickle, 120_000);
+  return observed.all(trickle, trickleWithinMs);
 }
 
 async function bareList({ admin }: TestKubernetes): Promise<number> {

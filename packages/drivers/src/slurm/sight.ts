@@ -6,6 +6,7 @@ import { type Accounting, noAccounting } from './accounting.ts';
 import type { Commands } from './commands.ts';
 import type { KeyedJobs } from './keyed-jobs.ts';
 import type { SlurmJob, SlurmNode } from './listing.ts';
+import { isLostStart, type LostStart, overLostStarts } from './lost-starts.ts';
 import { reportsOf } from './reports.ts';
 import type { Evidence, RunDirectories } from './run-directory.ts';
 import type { SilentNodes } from './silent-nodes.ts';
@@ -27,6 +28,8 @@ export interface Sight {
   readonly hasAccounting: boolean;
   /** Runs that Slurm keeps waiting for longer than it should, and why. */
   readonly overdue: ReadonlyMap<RunId, string>;
+  /** Jobs that wait by the controller's word, began before it lost that, and run no more. */
+  readonly lostStarts: readonly LostStart[];
 }
 
 export interface Taken {
@@ -75,9 +78,14 @@ export async function sightOf(
   );
   const reports: ListedReport[] = [];
   const ours = new Set<SlurmJob>();
+  const lost: LostStart[] = [];
   for (const [run, evidence] of late) {
     if (evidence) reports.push(...reportsOf(run, evidence, jobs, circumstances));
-    for (const job of jobsOf(run, evidence, jobs)) ours.add(job);
+    for (const job of jobsOf(run, evidence, jobs)) {
+      ours.add(job);
+      if (evidence && isLostStart(job, evidence))
+        lost.push({ run, job, nodes: evidence.tasks.map(({ node }) => node) });
+    }
   }
   // Of a run whose end is committed Slurm may still be giving things back; that is nobody else's use.
   for (const job of jobs.all)
@@ -88,9 +96,12 @@ export async function sightOf(
     for (const { node, devices } of evidence?.tasks ?? [])
       if (devices.length > 0) planned.set(node, new Set([...(planned.get(node) ?? []), ...devices]));
   const { boot, hasAccounting } = controller;
-  const overdue = overdueOf(ours, controller.nowS, waitMaxS);
+  const begun = new Set(lost.map(({ job }) => job));
+  const neverBegun = new Set([...ours].filter((job) => !begun.has(job)));
+  const overdue = overdueOf(neverBegun, controller.nowS, waitMaxS);
+  const lostStarts = overLostStarts(lost, circumstances);
   const taken = takenBy(jobs.all, ours);
-  return { nodes, switches, boot, settled, reports, taken, planned, hasAccounting, overdue };
+  return { nodes, switches, boot, settled, reports, taken, planned, hasAccounting, overdue, lostStarts };
 }
 
 function jobsOf(run: RunId, evidence: Evidence | null, jobs: KeyedJobs): SlurmJob[] {

@@ -19,7 +19,8 @@ import { accountingOf } from './accounting.ts';
 import { batchScript } from './batch-script.ts';
 import { CommandError, type Commands } from './commands.ts';
 import { KeyedJobs } from './keyed-jobs.ts';
-import { parseJobs, parseNodes, type SlurmNode } from './listing.ts';
+import { parseJobs, parseNodes, type SlurmJob, type SlurmNode } from './listing.ts';
+import { isLostStart } from './lost-starts.ts';
 import { exitOfState, nothingKnown, reportsOf } from './reports.ts';
 import type { RunDirectories } from './run-directory.ts';
 import { type Sight, sightOf } from './sight.ts';
@@ -149,14 +150,15 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
     if (command.ask) statuses.hurry(run);
     const claimed = await directories.stop(run, command, code);
     const listed = await jobs();
-    const claim = claimed ? null : (await directories.evidence(run))?.claim;
-    const claimant = claim?.job == null ? undefined : listed.claimant(run, claim.job);
+    const evidence = claimed ? null : await directories.evidence(run);
+    const id = evidence?.claim?.job ?? null;
+    const claimant = id === null ? undefined : listed.claimant(run, id);
     const own = new Set([...listed.of(run), ...(claimant ? [claimant] : [])]);
-    for (const { id, name, phase } of own) {
-      // The name again: the id may be another's by now.
-      if (phase === 'waits') await cancel([`--name=${name}`, String(id)]);
-      else if (phase === 'holds' && !claimed)
-        await cancel(['--batch', '--signal=USR1', `--name=${name}`, String(id)]);
+    for (const job of own) {
+      // The next looks end it, when its nodes have.
+      if (isLostStart(job, evidence)) continue;
+      if (job.phase === 'waits') await cancel(ofJob(job));
+      else if (job.phase === 'holds' && !claimed) await cancel(['--batch', '--signal=USR1', ...ofJob(job)]);
     }
     return { outcome: 'accepted' };
   }
@@ -228,7 +230,10 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
         deps.waitMaxS ?? 60,
       );
       hasAccounting = sight.hasAccounting;
-      await Promise.all([...sight.overdue].map(([run, reason]) => giveUp(run, reason)));
+      await Promise.all([
+        ...[...sight.overdue].map(([run, reason]) => giveUp(run, reason)),
+        ...sight.lostStarts.map(({ job }) => cancel(ofJob(job))),
+      ]);
       return { ...sight, reports: await statuses.added(sight.reports) };
     },
     forget(run) {
@@ -237,6 +242,11 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
       return directories.forget(run);
     },
   };
+}
+
+/** The name again: the id may be another's by now. */
+function ofJob({ id, name }: SlurmJob): string[] {
+  return [`--name=${name}`, String(id)];
 }
 
 function withoutNode({ run, rank, state, exit }: TaskReport): TaskReport {

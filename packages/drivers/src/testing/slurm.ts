@@ -45,6 +45,8 @@ export interface SlurmOptions {
   /** What each node is said to have; it is believed, whatever this machine has. */
   readonly cpus?: number;
   readonly memoryMib?: number;
+  /** It takes jobs at once, and looks for what it can start only so often; else it starts them as they come. */
+  readonly startsEveryS?: number;
 }
 
 /** Why no Slurm can be started here, and what to do about it; null when one can. */
@@ -141,7 +143,7 @@ async function writeConfiguration(
   dir: string,
   nodes: readonly string[],
   accounting: readonly string[],
-  { cpus = 8, memoryMib = 4000 }: SlurmOptions,
+  { cpus = 8, memoryMib = 4000, startsEveryS }: SlurmOptions,
 ): Promise<void> {
   for (const name of ['state', 'munge', 'shared', 'shared/muster', ...nodes.map((node) => `spool-${node}`)])
     mkdirSync(join(dir, name), { mode: 0o755 });
@@ -184,7 +186,9 @@ async function writeConfiguration(
     'KillWait=2',
     'SlurmdTimeout=15',
     // Heterogeneous jobs are started by backfill alone, which else looks every 30 s.
-    'SchedulerParameters=bf_interval=1',
+    startsEveryS === undefined
+      ? 'SchedulerParameters=bf_interval=1'
+      : `SchedulerParameters=defer,sched_interval=${startsEveryS},bf_interval=${startsEveryS}`,
     // Declared hardware is believed, whatever this machine has.
     'SlurmdParameters=config_overrides',
     ...nodeLines,
