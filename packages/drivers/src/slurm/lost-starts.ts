@@ -13,9 +13,10 @@ export interface LostStart {
   readonly nodes: readonly string[];
 }
 
-/** Whether the job runs, or ran, though its controller says that it waits: it claimed the key itself. */
-export function isLostStart({ id, phase }: SlurmJob, evidence: Evidence | null): boolean {
-  return phase === 'waits' && id === evidence?.claim?.job;
+/** Whether the job runs, or ran, though its controller says that it waits: it, or the job that it is a part of, claimed the key. */
+export function isLostStart({ id, phase, isPart }: SlurmJob, evidence: Evidence | null): boolean {
+  const claimant = evidence?.claim?.job ?? null;
+  return phase === 'waits' && claimant !== null && (id === claimant || isPart);
 }
 
 /** Those of which nothing runs any more. */
