@@ -9,7 +9,7 @@ import { strandedMicro } from './mix.ts';
 import { amountRoom, compareTightness, isClosed, labelsAllowed, roomFor, scoreOn } from './node-room.ts';
 import { candidates, type Filling, type Into, pack, roomiest, roomsOf } from './packing.ts';
 import { Rooms } from './rooms.ts';
-import { isTied, type Option, type Shape } from './shape.ts';
+import { isTied, mayTakeLess, type Option, type Shape } from './shape.ts';
 import type { SortedInts } from './sorted-ints.ts';
 import { spread } from './spread.ts';
 import { takeTasks } from './take-tasks.ts';
@@ -98,13 +98,22 @@ export class Attempt {
       const most = this.#ground.certain ? rooms.room[domain]! : tasks;
       return pack(this.#fleet, filling, domain, level, Math.min(tasks, most));
     };
-    if (topology === null) return into(region, packLevel, demand.tasks);
+    const wanted = this.#ground.certain ? Math.min(demand.tasks, rooms.room[region]!) : demand.tasks;
+    if (topology === null) return into(region, packLevel, wanted);
     const level = this.#fleet.tree.levelNamed(topology.level);
     if (level === -2) return 0;
-    if (topology.mode !== 'spread')
-      return this.#placeTogether(topology, demand.tasks, into, filling, level, region);
+    if (topology.mode === 'required')
+      return this.#placeTogether(topology, wanted, into, filling, level, region);
+    if (topology.mode === 'preferred') {
+      const { to, port, portSlot } = this.placement;
+      const placed = this.#placeTogether(topology, wanted, into, filling, level, region);
+      if (placed === wanted || !mayTakeLess(this.#shape, group, chosen)) return placed;
+      // As if nothing were preferred: that makes no job wait.
+      this.#undoTo({ to, port, portSlot });
+      return into(region, -1, wanted);
+    }
     const counts = demand.topology === null ? this.#spreadOfAll() : new Map<number, number>();
-    return spread(this.#fleet, filling, into, level, region, demand.tasks, counts);
+    return spread(this.#fleet, filling, into, level, region, wanted, counts);
   }
 
   /** Whether the next task of the group is the gang's first one: all ranks find it by its port. */

@@ -196,6 +196,11 @@ export function isOneTask(shape: Shape): boolean {
   return shape.groups.length === 1 && shape.groups[0]!.demand.tasks === 1 && !asksForPlaces(shape);
 }
 
+/** Whether the models that its tasks get may make them take less of a countable resource than they are counted for. */
+export function mayTakeLess({ groups }: Shape, group: number, alternative: number): boolean {
+  return groups[group]!.options[alternative]!.fits.some((fit) => fit.needsLess);
+}
+
 /** Whether the group must be near another, or another near it. */
 export function isTied({ groups }: Shape, group: number): boolean {
   const { near, name } = groups[group]!.demand;

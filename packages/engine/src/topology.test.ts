@@ -318,6 +318,35 @@ describe('power of a rack', () => {
     expect(verdictText(world.engine.verdict(jobId(1), 1)!)).toContain('holds 1');
   });
 
+  test('that a rack is not certain to have is told to be lacking also where tasks are spread inside it', () => {
+    const twin = node('c', { labels: { rack: 'b', disk: 'ssd' }, devices: mixed.inventory.devices });
+    const world = worldOf([mixed, twin], limited);
+    const spread = gang(2, { topology: { level: 'node', mode: 'spread' } });
+    world.submit(job(1, demand(spread, { topology: { level: 'rack', mode: 'required' } })));
+    expect(world.cycle().units).toEqual([]);
+    expect(verdictText(world.engine.verdict(jobId(1), 1)!)).toContain('holds 1');
+  });
+
+  test('that a rack is not certain to have keeps no job waiting that only prefers one rack', () => {
+    const rack = { level: 'rack', mode: 'preferred' } as const;
+    for (const [ofGroup, ofJob] of [
+      [rack, null],
+      [null, rack],
+    ] as const) {
+      const world = worldOf([mixed], limited);
+      world.submit(job(1, demand(gang(2, { topology: ofGroup }), { topology: ofJob })));
+      expect(starts(world.cycle())[0]?.tasks.map((task) => task.devices)).toEqual([
+        [0, 1],
+        [2, 3],
+      ]);
+    }
+    const twin = node('c', { labels: { rack: 'b', disk: 'ssd' }, devices: mixed.inventory.devices });
+    const world = worldOf([mixed, twin], limited);
+    const spread = gang(2, { topology: { level: 'node', mode: 'spread' } });
+    world.submit(job(1, demand(spread, { topology: rack })));
+    expect(starts(world.cycle())[0]?.tasks.map((task) => task.node)).toEqual(['node_b', 'node_c']);
+  });
+
   test('that tasks may not need in full is no reason to stop nobody', () => {
     const world = worldOf([mixed], limited);
     world.submit(job(1, demand(group([gpus(1)]), { exclusive: true }), { tier: 'spot' }));

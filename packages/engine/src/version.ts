@@ -1,2 +1,2 @@
 /** Moves when the same events could give another plan; every decision records it. */
-export const engineVersion = '45';
+export const engineVersion = '46';

@@ -100,9 +100,12 @@ function ownGrounds(gang: Gang): Ground[] {
   const level = levelOf(gang, topology.level);
   if (level === null) return [];
   const grounds: Ground[] = [];
-  for (let l = level; l >= (topology.mode === 'required' ? level : -1); l--)
+  for (let l = level; l >= (topology.mode === 'required' ? level : 0); l--)
     for (const region of holdingAll(gang, firstOrder(gang), fleet, l))
       grounds.push({ region, packLevel: level, near: null });
+  // What is preferred makes no job wait, also where its room is counted by the most that a task may take.
+  if (topology.mode === 'preferred')
+    for (const packLevel of [level, -1]) grounds.push({ region: fleet, packLevel, near: null });
   return grounds;
 }
 
@@ -246,8 +249,14 @@ export function placeGroup(gang: Gang, g: number, tasksOf: readonly (readonly Ta
       return placed;
     }
   }
-  const inRegion = asked.mode === 'preferred' || level <= region.level;
-  return inRegion ? pack(gang, g, near, region, level, tasks) : [];
+  if (asked.mode === 'required' && level > region.level) return [];
+  const attempt = { ...gang };
+  const placed = pack(attempt, g, near, region, level, tasks);
+  if (placed.length === tasks || asked.mode === 'required') {
+    Object.assign(gang, { boxes: attempt.boxes, port: attempt.port });
+    return placed;
+  }
+  return pack(gang, g, near, region, -1, tasks);
 }
 
 /** Down to a level, few domains: the tightest that holds all that is left, else the one that holds most. */
