@@ -20,6 +20,9 @@ const meanings: Readonly<Record<EventKind, string>> = {
   'run.running': 'every task has started',
   'run.checkpointed': 'the run told that its work is saved; told at most every few seconds',
   'run.stopping': 'the run is being stopped, and why; when for another job, which',
+  'run.halted':
+    'somebody holds, delays or suspends it in its cluster, not through Muster: what was done, by whom where known, and what lets it go on',
+  'run.unhalted': 'nobody keeps it in its cluster any more',
   'run.unknown': 'a node of the run fell silent; the run keeps its capacity',
   'run.seen': 'the run was seen again after silence',
   'run.ended': 'every task is over, by proof',

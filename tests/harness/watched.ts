@@ -1,19 +1,19 @@
 // Somebody who looks at a cluster all the time and notes what is new.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { observations, type Told } from '@muster/control';
+import { observations, type Told, toldOf } from '@muster/control';
 import type { ListedReport } from '@muster/drivers';
-import type { Observation } from '@muster/model';
+import type { Seen } from '@muster/store';
 
 const lookEveryMs = 100;
 
 export interface Watched {
-  readonly observed: () => readonly Observation[];
+  readonly observed: () => readonly Seen[];
   readonly close: () => Promise<void>;
 }
 
 export function watched(driver: { look(): Promise<{ readonly reports: readonly ListedReport[] }> }): Watched {
-  const observed: Observation[] = [];
+  const observed: Seen[] = [];
   const told = new Map<string, Told>();
   let over = false;
 
@@ -21,8 +21,7 @@ export function watched(driver: { look(): Promise<{ readonly reports: readonly L
     const { reports } = await driver.look();
     observed.push(...reports.flatMap((report) => observations({ told }, report)));
     // What was told is remembered also of what is not listed for a moment.
-    for (const { run, rank, state, saved } of reports)
-      told.set(`${run}/${rank}`, { state, word: saved?.word ?? null });
+    for (const report of reports) told.set(`${report.run}/${report.rank}`, toldOf(report));
   }
 
   async function lookOn(): Promise<void> {

@@ -167,6 +167,9 @@ const runSchema = view<RunView>('Run', {
   unknownSince: time.nullable(),
   result: result.nullable(),
   checkpoint: z.object({ at: time, step: whole.nullable(), path: text.nullable() }).nullable(),
+  halt: z.object({ code: text, message: text }).nullable().meta({
+    description: 'what an outside hand did in its cluster, so that it does not begin or go on',
+  }),
   tasks: z.array(taskSchema),
 });
 

@@ -85,9 +85,10 @@ function reasonOf(row: JobRow): string | null {
   return parts.filter((text) => text !== '').join('; ') || null;
 }
 
-function plainReason({ state, verdict, unheardSinceMs }: JobRow): string | null {
+function plainReason({ state, verdict, unheardSinceMs, halt }: JobRow): string | null {
   if (state.state === 'held') return `held by ${state.by}`;
   if (unheardSinceMs !== null) return unheardText(unheardSinceMs);
+  if (halt !== null) return halt.message;
   return verdict ? verdictText(verdict) : null;
 }
 
@@ -126,6 +127,7 @@ export function runView(row: RunRow, spec: JobSpec): RunView {
       step: row.checkpoint.step,
       path: row.checkpoint.path,
     },
+    halt: state.state === 'ended' ? null : row.halt,
     tasks: row.tasks.map((task) => taskView(task, spec)),
   };
 }

@@ -184,5 +184,6 @@ function onNodes(run: RunRow | null): string {
 }
 
 function trouble(run: RunRow | null): string {
-  return run?.state.state === 'unknown' ? `; ${unheardText(run.state.sinceMs)}` : '';
+  if (run?.state.state === 'unknown') return `; ${unheardText(run.state.sinceMs)}`;
+  return run?.halt ? `; ${run.halt.message}` : '';
 }

@@ -213,6 +213,7 @@ test('show tells where every task runs and what it came to', async () => {
     unknownSince: null,
     result: null,
     checkpoint: null,
+    halt: null,
     tasks: [task],
   };
   bench.server.on(`GET /v1/jobs/${jobId('a')}`, { json: jobDetail({ runs: [run], run: run.id }) });

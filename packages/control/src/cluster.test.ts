@@ -2,7 +2,7 @@
 // are the simulation's: virtual worlds run this loop.
 import type { CommandAnswer } from '@muster/drivers';
 import { freshId, type Inventory, type NodeId, type RunId } from '@muster/model';
-import type { Store } from '@muster/store';
+import type { Seen, Store } from '@muster/store';
 import { expect, it } from 'vitest';
 import { byNode } from './by-node.ts';
 import { type ClusterDriver, type ClusterReport, observations, startCluster } from './cluster.ts';
@@ -50,7 +50,8 @@ function play() {
     nodeSessions: async (nodes: readonly NodeId[]) => new Map(nodes.map((one) => [one, null])),
     async hello({ session, tasks, isolation }: Told) {
       stage.isolation = isolation;
-      said.push(`hello ${session.split('-').at(-1)}: ${tasks.map(({ state }) => state).join()}`);
+      const held = tasks.map(({ state, halt }) => `${state}${halt ? ` ${halt.message}` : ''}`);
+      said.push(`hello ${session.split('-').at(-1)}: ${held.join()}`);
       return committed({ beatMs: 4000 });
     },
     renew: async ({ keys }: { keys: readonly RunId[] }) => {
@@ -58,8 +59,9 @@ function play() {
       const live = keys.filter((key) => stage.live.includes(key)).map((key) => ({ run: key }));
       return committed({ live, beatMs: 4000 });
     },
-    async observe(_session: object, items: readonly { kind: string }[]) {
-      said.push(items.map(({ kind }) => kind).join());
+    async observe(_session: object, items: readonly Seen[]) {
+      const words = items.map((item) => (item.kind === 'halt' ? `halt ${item.halt?.message}` : item.kind));
+      said.push(words.join());
       return committed({});
     },
   } as unknown as Store;
@@ -290,7 +292,7 @@ it('gets the commands of its own nodes, and the agents those of theirs', async (
 it('tells each word of saved work once, before an end that came with it', () => {
   const saved = { word: 'a', agoMs: 5, step: 3, path: null };
   const told = (state: ClusterReport['state'], word: string | null) => ({
-    told: new Map([[`${run}/0`, { state, word }]]),
+    told: new Map([[`${run}/0`, { state, word, halt: null }]]),
   });
   const kinds = (before: Parameters<typeof observations>[0], task: ClusterReport) =>
     observations(before, task).map(({ kind }) => kind);
@@ -300,6 +302,27 @@ it('tells each word of saved work once, before an end that came with it', () => 
     observations(told('running', 'a'), report('ended', { saved: { ...saved, word: 'b' } })),
   ).toMatchObject([{ kind: 'checkpoint', step: 3, agoMs: 5 }, { kind: 'ended' }]);
   expect(kinds(told('ended', null), report('ended', { saved }))).toEqual([]);
+});
+
+it('tells what an outside hand did to a run when it changes, also before it began, and at a hello', async () => {
+  const { stage, said, world } = play();
+  const held = { code: 'held', message: 'held there' };
+  const delayed = { code: 'delayed', message: 'delayed there' };
+  const seen = (halt?: typeof held) => report('accepted', { began: false, ...(halt ? { halt } : {}) });
+  stage.reports = [seen(held)];
+  await world.advance(2000);
+  expect(said).toEqual(['hello 1: accepted held there']);
+  const observed = async (next: ClusterReport): Promise<string> => {
+    const before = said.length;
+    stage.reports = [next];
+    await world.advance(2000);
+    return said.slice(before).join();
+  };
+  expect(await observed(seen(held))).toBe('');
+  expect(await observed(seen(delayed))).toBe('halt delayed there');
+  expect(await observed(seen())).toBe('halt undefined');
+  expect(await observed(seen())).toBe('');
+  expect(await observed(report('running', { halt: held }))).toBe('halt held there,started');
 });
 
 it('tells everything anew when the cluster took a start and never shows it, and only then', async () => {

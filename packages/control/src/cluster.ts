@@ -4,9 +4,9 @@
 // out again. So start-up, leader change and a lost answer are one path, as for an agent that connects.
 import type { CommandAnswer, CommandTarget, Driver, Saved } from '@muster/drivers';
 import {
+  type Halt,
   type Inventory,
   type NodeId,
-  type Observation,
   OperationalError,
   type RunId,
   type ServerId,
@@ -14,7 +14,7 @@ import {
   type StopCommand,
   type TaskReport,
 } from '@muster/model';
-import type { DispatchSession, NodeSession, Store } from '@muster/store';
+import type { DispatchSession, HeldTask, NodeSession, Seen, Store } from '@muster/store';
 import { Introductions, type Prepared } from './introductions.ts';
 import { type Loop, startLoop } from './loop.ts';
 import type { World } from './world.ts';
@@ -35,6 +35,8 @@ export interface ClusterReport extends TaskReport {
   readonly began: boolean;
   /** What it last said of its saved work. */
   readonly saved?: Saved;
+  /** What an outside hand did to its run there. */
+  readonly halt?: Halt;
 }
 
 /** What was told of a task. */
@@ -42,6 +44,8 @@ export interface Told {
   readonly state: TaskReport['state'];
   /** Its last word of saved work; null when it never spoke. */
   readonly word: string | null;
+  /** What kept it in its cluster, in words; null when nothing did. */
+  readonly halt: string | null;
 }
 
 /** The cluster answered, and what it lists could not be written down: that is no silence of the cluster. */
@@ -292,9 +296,7 @@ export function startCluster(deps: ClusterDeps): Cluster {
     const { node } = session;
     session.reports = tasks;
     for (const { run } of tasks) awaited.delete(`${run} ${node}`);
-    session.told = new Map(
-      tasks.map(({ run, rank, state, saved }) => [`${run}/${rank}`, { state, word: saved?.word ?? null }]),
-    );
+    session.told = new Map(tasks.map((task) => [`${task.run}/${task.rank}`, toldOf(task)]));
     // A run may have several tasks on the node, and one of them may end long before the others.
     const live = new Set(tasks.filter(({ state }) => state !== 'ended').map(({ run }) => run));
     for (const run of new Set(tasks.map((task) => task.run))) if (!live.has(run)) driver.forget(run, node);
@@ -341,8 +343,8 @@ function groupsOf<T>(items: readonly T[], most: number): T[][] {
   );
 }
 
-function asTold({ run, rank, state, exit }: TaskReport): TaskReport {
-  return { run, rank, state, exit };
+function asTold({ run, rank, state, exit, halt }: ClusterReport): HeldTask {
+  return { run, rank, state, exit, ...(halt ? { halt } : {}) };
 }
 
 /** A hello tells nothing of saved work: that is still to be told. */
@@ -350,14 +352,21 @@ function withoutSaved({ saved: _, ...task }: ClusterReport): ClusterReport {
   return task;
 }
 
+export function toldOf({ state, saved, halt }: ClusterReport): Told {
+  return { state, word: saved?.word ?? null, halt: halt?.message ?? null };
+}
+
 /** What is new of a task, in the order in which it came to be: work is saved before an end. */
 export function observations(
   { told }: Pick<Session, 'told'>,
-  { run, rank, state, exit, began, saved }: ClusterReport,
-): Observation[] {
+  { run, rank, state, exit, began, saved, halt }: ClusterReport,
+): Seen[] {
   const before = told.get(`${run}/${rank}`);
-  if (state === 'accepted' || before?.state === 'ended') return [];
-  const news: Observation[] = [];
+  if (before?.state === 'ended') return [];
+  const news: Seen[] = [];
+  if (state !== 'ended' && (halt?.message ?? null) !== (before?.halt ?? null))
+    news.push({ kind: 'halt', run, rank, halt: halt ?? null });
+  if (state === 'accepted') return news;
   if (began && before?.state !== 'running') news.push({ kind: 'started', run, rank, pid: 1 });
   if (saved && before?.word !== saved.word) {
     const { agoMs, step, path } = saved;

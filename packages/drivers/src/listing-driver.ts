@@ -1,7 +1,7 @@
 // The seam between the control plane and a cluster that has no agents of ours (Slurm, Kubernetes): a driver that is asked what the
 // cluster lists, by the cluster's own names. Which node of ours that is, who is told and what is remembered is control's part
 // (packages/control/src/cluster-nodes.ts); a driver keeps to one cluster and its configuration.
-import type { Checkpoint, Inventory, NodeId, RunId, TaskReport } from '@muster/model';
+import type { Checkpoint, Halt, Inventory, NodeId, RunId, TaskReport } from '@muster/model';
 import type { Driver } from './contract.ts';
 import type { Ownership } from './owner.ts';
 
@@ -22,6 +22,8 @@ export interface ListedReport extends TaskReport {
   readonly began: boolean;
   /** What it last said of its saved work, where its cluster lets us see that. */
   readonly saved?: Saved;
+  /** What an outside hand did to its run, so that it does not begin or go on. */
+  readonly halt?: Halt;
 }
 
 export interface Saved extends Checkpoint {

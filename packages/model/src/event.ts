@@ -6,6 +6,7 @@ import type { ArraySize, ArrayState } from './array-state.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { ClusterConfig } from './cluster.ts';
 import type { Constraint, JobDemand, RunEstimate } from './demand.ts';
+import type { Halt } from './halt.ts';
 import type { JobId, NodeId, RunId } from './ids.ts';
 import type { IndexRanges } from './index-ranges.ts';
 import type { Inventory } from './inventory.ts';
@@ -169,6 +170,9 @@ export type EventBody =
       readonly reason: Reason;
       readonly preemptor: JobId | null;
     }
+  /** An outside hand keeps it from beginning or going on in its cluster; or does so no more. */
+  | { readonly kind: 'run.halted'; readonly run: RunId; readonly job: JobId; readonly halt: Halt }
+  | { readonly kind: 'run.unhalted'; readonly run: RunId; readonly job: JobId }
   | { readonly kind: 'run.unknown'; readonly run: RunId; readonly job: JobId; readonly node: NodeId }
   | {
       readonly kind: 'run.seen';

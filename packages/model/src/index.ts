@@ -11,6 +11,7 @@ export * from './demand.ts';
 export * from './event.ts';
 export * from './explanation.ts';
 export * from './explanation-text.ts';
+export * from './halt.ts';
 export * from './hardware.ts';
 export * from './idempotency-key.ts';
 export * from './ids.ts';

@@ -3,6 +3,7 @@
 import type { Checkpoint } from './checkpoint.ts';
 import type { Capability, RunEstimate } from './demand.ts';
 import type { ExplanationView } from './explanation.ts';
+import type { Halt } from './halt.ts';
 import type { JobId, NodeId, RunId, TokenId } from './ids.ts';
 import type { IndexRanges } from './index-ranges.ts';
 import type { Device } from './inventory.ts';
@@ -121,6 +122,8 @@ export interface RunView {
   readonly result: RunResult | null;
   /** Its last word of saved work: a stop would lose what came after it. Null when it never said anything. */
   readonly checkpoint: (Checkpoint & { readonly at: string }) | null;
+  /** What an outside hand did in its cluster, so that it does not begin or go on; null when nobody did. */
+  readonly halt: Halt | null;
   readonly tasks: readonly TaskView[];
 }
 

@@ -18,6 +18,8 @@ import type {
   DecisionTrace,
   Drain,
   EngineRows,
+  Halt,
+  HaltSeen,
   IndexRange,
   Inventory,
   JobDemand,
@@ -152,7 +154,7 @@ export interface Store {
   /** Group-committed; one small update a node. */
   renew(renewal: Renewal): Promise<Outcome<Renewed, 'stale-session'>>;
   /** Group-committed. Observations of tasks that are over or unknown here are ignored: late news is normal weather. */
-  observe(session: NodeSession, items: readonly Observation[]): Promise<Outcome<Observed, 'stale-session'>>;
+  observe(session: NodeSession, items: readonly Seen[]): Promise<Outcome<Observed, 'stale-session'>>;
   /** The connection is gone and did not come back: silent at once, unless a newer session exists. */
   silence(session: NodeSession): Promise<void>;
   /** Null ends a drain, quarantine included, and forgets the node's strikes. */
@@ -407,7 +409,7 @@ export interface Hello extends NodeSession {
   readonly agentVersion: string;
   readonly isolation: boolean;
   readonly inventory: Inventory;
-  readonly tasks: readonly TaskReport[];
+  readonly tasks: readonly HeldTask[];
 }
 
 export interface Welcome {
@@ -425,6 +427,14 @@ export interface Renewed {
   readonly live: readonly { readonly run: RunId; readonly stopAfterMs: number | null }[];
   /** A fifth of the shortest stopAfter on the node, at most 30 s. */
   readonly beatMs: number;
+}
+
+/** What is seen of a task, of whatever kind its cluster is. */
+export type Seen = Observation | HaltSeen;
+
+/** What a node holds of a task. */
+export interface HeldTask extends TaskReport {
+  readonly halt?: Halt;
 }
 
 export interface Observed {
@@ -599,6 +609,8 @@ export interface JobRow {
   readonly verdict: Verdict | null;
   /** Since when nobody hears from its run. */
   readonly unheardSinceMs: number | null;
+  /** What an outside hand did to its run in its cluster. */
+  readonly halt: Halt | null;
   /** The devices of its present run together, in thousandths; null without a run. They follow from the alternative it took. */
   readonly deviceMilli: number | null;
   /** What was learned of its run time when it came; null where nothing was. */
@@ -615,6 +627,8 @@ export interface RunRow {
   readonly port: number;
   /** Its last word of saved work, and when that was. */
   readonly checkpoint: (Checkpoint & { readonly atMs: number }) | null;
+  /** What an outside hand did to it in its cluster, as last told. */
+  readonly halt: Halt | null;
   readonly tasks: readonly TaskRow[];
 }
 

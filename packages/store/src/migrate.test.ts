@@ -76,6 +76,18 @@ onEveryServer((server) => {
     });
   });
 
+  test('runs from before an outside hand was told of are halted by nobody, and can be', async () => {
+    const url = await server().database({ migrated: false });
+    await migrate({ url, known: migrations().slice(0, 2) });
+    await statement(
+      url,
+      `INSERT INTO run (id, job, attempt, epoch, exclusive, port, uses, planned_ms, state, state_name)
+       VALUES ('run_old', 'job_old', 1, 1, false, 1, '{}', 1, '{"state":"starting"}', 'starting')`,
+    );
+    await migrate({ url });
+    expect(await statement(url, 'SELECT halt FROM run')).toEqual([{ halt: null }]);
+  });
+
   test('an older binary refuses a newer schema with a sentence', async () => {
     const url = await server().database();
     await migrate({ url, known: [...migrations(), quick] });

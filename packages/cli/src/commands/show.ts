@@ -121,7 +121,7 @@ function showRun(cli: Cli, run: RunView): void {
     ? resultReason(run.result)
     : run.unknownSince
       ? `node not heard from for ${elapsed(run.unknownSince, null, cli.nowMs)}`
-      : '';
+      : clean(run.halt?.message ?? '');
   cli.line();
   cli.line(
     `${cli.paint('bold', `Attempt ${run.attempt}`)}  ${paintState(cli.paint, end)}  ${elapsed(run.startedAt, run.endedAt, cli.nowMs)}${why === '' ? '' : `  ${why}`}`,

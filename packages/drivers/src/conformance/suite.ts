@@ -1,6 +1,7 @@
 // The conformance suite: what every driver must do, whatever it drives. A driver's own test calls `driverConformance` with a
 // way to make a subject on the real thing (a real agent, a real Slurm, a real API server).
 import {
+  type HaltSeen,
   type NodeId,
   type Observation,
   type RunId,
@@ -15,7 +16,7 @@ export interface Subject {
   readonly driver: Driver;
   readonly node: NodeId;
   /** Everything observed so far, oldest first. */
-  observed(): readonly Observation[];
+  observed(): readonly (Observation | HaltSeen)[];
   /** A run that is not allowed to live is stopped by the cluster itself; every run is until this says otherwise. */
   forbid(run: RunId): void;
   close(): Promise<void>;
@@ -93,7 +94,7 @@ export function driverConformance(
     afterAll(() => subject.close());
 
     const target = (epoch = 10) => ({ outbox: ++outbox, epoch, node: subject.node });
-    const news = (run: RunId, kind: Observation['kind']): Observation[] =>
+    const news = (run: RunId, kind: Observation['kind']): (Observation | HaltSeen)[] =>
       subject.observed().filter((item) => item.run === run && item.kind === kind);
     const ended = (run: RunId) =>
       until(`${run} ends`, withinMs, () => {

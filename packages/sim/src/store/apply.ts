@@ -40,6 +40,7 @@ export function applyChanges(tx: Tx, changes: Changes): void {
     row.checkpoint = run.checkpoint;
     row.checkpointMs = run.checkpointMs;
   }
+  for (const run of changes.halts) runRow(tables, run).halt = run.halt;
   writeOutbox(tx, changes);
   writeUsage(tx, changes.usage);
   tx.append(changes.events);

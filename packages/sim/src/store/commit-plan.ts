@@ -109,6 +109,7 @@ function insertRun({ tables, epoch, nowMs }: Tx, unit: StartUnit): void {
     tokens: [],
     state: { state: 'planned' } as const,
     checkpoint: null,
+    halt: null,
     checkpointMs: null,
   };
   tables.runs.set(id, row);

@@ -81,7 +81,7 @@ export function loadRuns(
 }
 
 function recordOf(tables: Tables, row: StoredRun, job: JobRecord): RunRecord {
-  const { id, attempt, exclusive, port, uses, stopAfterMs, state, checkpoint, checkpointMs } = row;
+  const { id, attempt, exclusive, port, uses, stopAfterMs, state, checkpoint, checkpointMs, halt } = row;
   const tasks = row.tasks.map((task): TaskRecord => {
     const start = tables.outboxRow(id, task.node, 'start');
     return {
@@ -101,6 +101,7 @@ function recordOf(tables: Tables, row: StoredRun, job: JobRecord): RunRecord {
     state,
     checkpoint,
     checkpointMs,
+    halt,
     tasks,
     changed: false,
   };

@@ -31,6 +31,7 @@ function columnsOf(database: MemoryDatabase, row: StoredJob): JobColumns {
     verdict: toldVerdict(database, row),
     backsOff: state.state === 'queued' && 'notBeforeMs' in state && state.notBeforeMs > database.nowMs(),
     arrayState: row.memberOf ? (tables.jobs.get(row.memberOf)?.state as ArrayState) : null,
+    halt: run && run.state.state !== 'ended' ? run.halt : null,
     unheardSinceMs: run?.state.state === 'unknown' ? run.state.sinceMs : null,
     deviceMilli: run
       ? run.tasks.reduce((sum, task) => sum + task.devices.length * task.deviceMilli, 0)
@@ -94,12 +95,12 @@ export function runs({ tables }: MemoryDatabase, id: JobId): readonly RunRow[] {
   for (let attempt = 1; ; attempt++) {
     const row = tables.runs.get(runId(id, attempt));
     if (!row) return rows;
-    const { job: of, epoch, state, plannedMs, port, checkpoint } = row;
+    const { job: of, epoch, state, plannedMs, port, checkpoint, halt } = row;
     const tasks = row.tasks.map(({ state: taskState, ...placement }) => {
       const nodeName = tables.nodes.get(placement.node)?.name ?? placement.node;
       return { placement, nodeName, state: taskState };
     });
-    rows.push({ id: row.id, job: of, attempt, epoch, state, plannedMs, port, checkpoint, tasks });
+    rows.push({ id: row.id, job: of, attempt, epoch, state, plannedMs, port, checkpoint, halt, tasks });
   }
 }
 

@@ -4,6 +4,7 @@ import type {
   ArrayState,
   Checkpoint,
   Decision,
+  Halt,
   Inventory,
   JobDemand,
   JobId,
@@ -80,6 +81,7 @@ export interface StoredRun {
   state: RunState;
   checkpoint: (Checkpoint & { readonly atMs: number }) | null;
   checkpointMs: number | null;
+  halt: Halt | null;
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };

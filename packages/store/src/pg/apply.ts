@@ -42,6 +42,12 @@ UPDATE run SET checkpoint = c.checkpoint::jsonb, checkpoint_ms = c.logged_ms
 FROM unnest($1::text[], $2::text[], $3::bigint[]) AS c (id, checkpoint, logged_ms) WHERE run.id = c.id`,
 };
 
+const updateHalts = {
+  name: 'update-halts',
+  text: `
+UPDATE run SET halt = c.halt::jsonb FROM unnest($1::text[], $2::text[]) AS c (id, halt) WHERE run.id = c.id`,
+};
+
 const deleteRows = { name: 'delete-outbox-rows', text: 'DELETE FROM outbox WHERE id = ANY ($1::bigint[])' };
 const deleteRunRows = {
   name: 'delete-outbox-of-runs',
@@ -76,6 +82,7 @@ export async function applyChanges(tx: Tx, changes: Changes): Promise<void> {
     writeRuns(tx, [...changes.runs]),
     writeTasks(tx, changes),
     writeCheckpoints(tx, [...changes.checkpoints]),
+    writeHalts(tx, [...changes.halts]),
     releaseCapacity(tx, changes.endedRuns),
     writeOutbox(tx, changes),
   ]);
@@ -164,6 +171,12 @@ async function writeCheckpoints(tx: Tx, runs: readonly RunRecord[]): Promise<voi
     runs.map((run) => JSON.stringify(run.checkpoint)),
     runs.map((run) => run.checkpointMs),
   ]);
+}
+
+async function writeHalts(tx: Tx, runs: readonly RunRecord[]): Promise<void> {
+  if (runs.length === 0) return;
+  const halts = runs.map(({ halt }) => halt && JSON.stringify(halt));
+  await tx.query(updateHalts, [runs.map((run) => run.id), halts]);
 }
 
 async function releaseCapacity(tx: Tx, runs: readonly RunRecord[]): Promise<void> {

@@ -45,7 +45,7 @@ const loadRunsText = {
   name: 'load-runs',
   text: `
 SELECT id, job, attempt, exclusive, port, uses, stop_after_ms AS "stopAfterMs", state, checkpoint,
-  checkpoint_ms AS "checkpointMs"
+  checkpoint_ms AS "checkpointMs", halt
 FROM run WHERE id = ANY ($1::text[]) AND ended_ms IS NULL`,
 };
 
@@ -86,6 +86,7 @@ interface RunColumns {
   readonly state: RunState;
   readonly checkpoint: RunRecord['checkpoint'];
   readonly checkpointMs: number | null;
+  readonly halt: RunRecord['halt'];
 }
 
 interface TaskColumns {

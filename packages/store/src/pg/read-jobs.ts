@@ -22,6 +22,7 @@ SELECT job.id, coalesce(job.spec, a.spec) AS spec, job.state, job.version, job.s
   job.state_name = 'queued' AND (job.state -> 'notBeforeMs')::bigint > now_ms() AS "backsOff",
   a.state AS "arrayState",
   (SELECT (run.state -> 'sinceMs')::bigint FROM run WHERE run.id = job.state ->> 'run' AND run.state_name = 'unknown') AS "unheardSinceMs",
+  (SELECT run.halt FROM run WHERE run.id = job.state ->> 'run' AND run.ended_ms IS NULL) AS halt,
   (SELECT sum(cardinality(task.devices) * task.device_milli) FROM task WHERE task.run = job.state ->> 'run') AS "deviceMilli"
 FROM job LEFT JOIN entry ON entry.hash = job.entry LEFT JOIN job a ON a.id = job.member_of`;
 
@@ -104,7 +105,7 @@ export async function jobByKey(
 const runsOf = {
   name: 'runs-of-job',
   text: `
-SELECT id, job, attempt, epoch, state, planned_ms AS "plannedMs", port, checkpoint FROM run
+SELECT id, job, attempt, epoch, state, planned_ms AS "plannedMs", port, checkpoint, halt FROM run
 WHERE id >= $1 AND id < $2 AND job = $3 ORDER BY attempt`,
 };
 const tasksOf = {

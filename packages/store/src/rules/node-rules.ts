@@ -6,19 +6,18 @@ import {
   type NodeId,
   type NodeState,
   neverStarted,
-  type Observation,
   type Reason,
   type RunId,
   type TaskExit,
-  type TaskReport,
 } from '@muster/model';
-import { lostResult, type NodeSession, type Observed } from '../contract.ts';
+import { type HeldTask, lostResult, type NodeSession, type Observed, type Seen } from '../contract.ts';
 import type { Changes, NodeRecord, RunRecord, TaskRecord } from './records.ts';
 import {
   acceptTask,
   checkpointRun,
   endTask,
   endTasks,
+  haltRun,
   isOver,
   neverSent,
   repeatStop,
@@ -68,7 +67,7 @@ export function reconcileNode(
   changes: Changes,
   node: NodeNames,
   runs: readonly RunRecord[],
-  reports: readonly TaskReport[],
+  reports: readonly HeldTask[],
 ): void {
   const told = new Map(reports.map((report) => [`${report.run}/${report.rank}`, report]));
   for (const run of runs) {
@@ -87,10 +86,11 @@ export function reconcileNode(
   }
 }
 
-function applyReport(changes: Changes, run: RunRecord, task: TaskRecord, report: TaskReport): void {
+function applyReport(changes: Changes, run: RunRecord, task: TaskRecord, report: HeldTask): void {
   if (report.state === 'accepted') acceptTask(changes, run, task);
   if (report.state === 'running') startTask(changes, run, task);
   if (report.state === 'ended') endTask(changes, run, task, report.exit ?? endedUnseen);
+  else haltRun(changes, run, report.halt ?? null);
 }
 
 const endedUnseen: TaskExit = {
@@ -151,7 +151,7 @@ export function loseRun(changes: Changes, node: NodeNames, run: RunRecord, decla
 
 export interface ObserveCall {
   readonly session: NodeSession;
-  readonly items: readonly Observation[];
+  readonly items: readonly Seen[];
 }
 
 /** What each call is told; null for one whose session is not the node's any more, which changes nothing. */
@@ -169,12 +169,13 @@ export function observeCalls(
 }
 
 /** False when the item is about a task that is not this node's. */
-function observeItem(changes: Changes, node: NodeId, run: RunRecord | undefined, item: Observation): boolean {
+function observeItem(changes: Changes, node: NodeId, run: RunRecord | undefined, item: Seen): boolean {
   if (!run) return true;
   const task = run.tasks.find((one) => one.rank === item.rank);
   if (task?.node !== node) return false;
   if (item.kind === 'started') startTask(changes, run, task);
   else if (item.kind === 'checkpoint') checkpointRun(changes, run, item, item.agoMs);
+  else if (item.kind === 'halt') haltRun(changes, run, item.halt);
   else endTask(changes, run, task, item.exit);
   return true;
 }

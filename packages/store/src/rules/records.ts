@@ -7,6 +7,7 @@ import type {
   Drain,
   ErrorClass,
   EventBody,
+  Halt,
   JobDemand,
   JobId,
   JobSpec,
@@ -67,6 +68,8 @@ export interface RunRecord {
   /** Its last word of saved work, and when such a word was last logged. */
   checkpoint: (Checkpoint & { readonly atMs: number }) | null;
   checkpointMs: number | null;
+  /** What an outside hand did to it in its cluster; null when nobody did. */
+  halt: Halt | null;
   changed: boolean;
 }
 
@@ -143,6 +146,8 @@ export class Changes {
   readonly runs = new Set<RunRecord>();
   /** Runs that told of saved work. */
   readonly checkpoints = new Set<RunRecord>();
+  /** Runs that were halted in their cluster, or are no more. */
+  readonly halts = new Set<RunRecord>();
   readonly tasks: { readonly run: RunRecord; readonly task: TaskRecord }[] = [];
   /** Their capacity is free again and their outbox rows are void. */
   readonly endedRuns: RunRecord[] = [];

@@ -3,6 +3,7 @@
 import {
   type Checkpoint,
   checkpointEveryMs,
+  type Halt,
   movedCode,
   type NodeId,
   type RunResult,
@@ -195,6 +196,15 @@ export function checkpointRun(
   }
   const stop = stopOf(run.state);
   if (heard && stop) tellNodes(changes, run, stop.reason.message, stopClass(stop));
+}
+
+/** Somebody holds or suspends it in its cluster, or lets it go. It changes nothing of what the run is: it is only told. */
+export function haltRun(changes: Changes, run: RunRecord, halt: Halt | null): void {
+  if (run.state.state === 'ended' || run.halt?.message === halt?.message) return;
+  run.halt = halt;
+  changes.halts.add(run);
+  const which = { run: run.id, job: run.job.id };
+  changes.event(run.job, halt ? { kind: 'run.halted', ...which, halt } : { kind: 'run.unhalted', ...which });
 }
 
 function stopClass({ preemptor, reason }: Stop): StopWish['class'] {

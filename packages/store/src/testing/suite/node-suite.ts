@@ -289,6 +289,31 @@ export function nodeSuite(harness: Harness): void {
     expect((await store.job(job))?.state.state).toBe('ended');
   });
 
+  test('what an outside hand does to a run is told and logged once, and changes nothing of what it is', async () => {
+    const store = await harness.store();
+    const node = await joinNode(store);
+    const { job, run } = await dispatched(store, [node]);
+    const halt = { code: 'held', message: 'held there by ann' };
+    const tell = (told: typeof halt | null) =>
+      store.observe(node, [{ kind: 'halt', run, rank: 0, halt: told }]);
+    const shown = async () => [(await store.job(job))?.halt, (await store.runs(job))[0]?.halt];
+    expect(await shown()).toEqual([null, null]);
+    await tell(halt);
+    await tell(halt);
+    expect(await shown()).toEqual([halt, halt]);
+    expect((await store.job(job))?.state.state).toBe('starting');
+    // As a new leader tells it, and an agent or a cluster that lists it free.
+    const held = { run, rank: 0, state: 'accepted' as const, exit: null };
+    await sayHello(store, node.node, { tasks: [{ ...held, halt }] });
+    expect(await shown()).toEqual([halt, halt]);
+    await sayHello(store, node.node, { tasks: [held] });
+    expect(await shown()).toEqual([null, null]);
+    expect((await kinds(store)).filter((kind) => /halted/.test(kind))).toEqual([
+      'run.halted',
+      'run.unhalted',
+    ]);
+  });
+
   test('silence makes runs unknown and keeps their capacity; the return makes them known again', async () => {
     const store = await harness.store();
     const [one, two] = [await joinNode(store), await joinNode(store)];
