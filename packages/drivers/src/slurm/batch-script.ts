@@ -38,7 +38,7 @@ run() {
   code=$?
   # It says 0 also when the node of the task failed; of a task that ended well it has nothing to say.
   [ "$code" = 0 ] && grep -q "^srun: error:" "$dir/claim/srun-$1" && code=lost
-  stopped=no; [ -e "$dir/claim/stopping" -o -e "$dir/claim/asked" ] && stopped=yes
+  stopped=no; [ -e "$dir/claim/stopping" -o -e "$dir/claim/asked" -o -e "$dir/claim/cancelled" ] && stopped=yes
   echo "$code $stopped" > "$dir/claim/exit-$1.new" && mv "$dir/claim/exit-$1.new" "$dir/claim/exit-$1"
 }
 

@@ -25,6 +25,8 @@ test('a job is read with what it holds of each node', () => {
       phase: 'holds',
       reason: 'None',
       submittedS: 1794821731,
+      eligibleS: 1794821731,
+      restarts: 0,
       endS: 1_794_822_331,
       isPart: false,
       user: 'root',

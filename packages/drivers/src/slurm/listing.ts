@@ -45,6 +45,10 @@ export interface SlurmJob {
   /** Why it waits, in Slurm's word. */
   readonly reason: string;
   readonly submittedS: number;
+  /** Before it nothing lets it begin; 0 while that is not known. */
+  readonly eligibleS: number;
+  /** How many times it was put back into the queue after it had begun. */
+  readonly restarts: number;
   /** When it ended, or will at the latest. */
   readonly endS: number;
   /** A component of a heterogeneous job, which only Slurm's backfill starts, and that looks seldom. */
@@ -87,6 +91,8 @@ const jobSchema = z.object({
   job_state: jobState,
   state_reason: z.string(),
   submit_time: nat,
+  eligible_time: nat,
+  restart_cnt: nat,
   end_time: nat,
   het_job_id: nat,
   user_name: z.string(),
@@ -133,6 +139,8 @@ export function parseJobs(text: string): SlurmJob[] {
       phase: phases[job.job_state],
       reason: job.state_reason,
       submittedS: job.submit_time,
+      eligibleS: job.eligible_time,
+      restarts: job.restart_cnt,
       endS: job.end_time,
       isPart: job.het_job_id > 0,
       user: job.user_name,

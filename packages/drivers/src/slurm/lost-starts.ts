@@ -9,14 +9,19 @@ import type { Evidence } from './run-directory.ts';
 export interface LostStart {
   readonly run: RunId;
   readonly job: SlurmJob;
-  /** Where it ran. */
-  readonly nodes: readonly string[];
+  readonly evidence: Evidence;
 }
 
-/** Whether the job runs, or ran, though its controller says that it waits: it, or the job that it is a part of, claimed the key. */
-export function isLostStart({ id, phase, isPart }: SlurmJob, evidence: Evidence | null): boolean {
+/**
+ * Whether the job runs, or ran, though its controller says that it waits: it, or the job that it is a part of, claimed the key. One
+ * that somebody had Slurm put back into the queue waits indeed.
+ */
+export function isLostStart(
+  { id, phase, isPart, restarts }: SlurmJob,
+  evidence: Pick<Evidence, 'claim'> | null,
+): boolean {
   const claimant = evidence?.claim?.job ?? null;
-  return phase === 'waits' && claimant !== null && (id === claimant || isPart);
+  return phase === 'waits' && restarts === 0 && claimant !== null && (id === claimant || isPart);
 }
 
 /** Those of which nothing runs any more. */
@@ -24,5 +29,5 @@ export function overLostStarts(
   lost: readonly LostStart[],
   { settled, silent }: { readonly settled: boolean; readonly silent: ReadonlySet<string> },
 ): readonly LostStart[] {
-  return settled ? lost.filter(({ nodes }) => !nodes.some((node) => silent.has(node))) : [];
+  return settled ? lost.filter(({ evidence }) => !evidence.tasks.some(({ node }) => silent.has(node))) : [];
 }

@@ -28,6 +28,8 @@ function job(id: number, state: JobState, more: Partial<SlurmJob> = {}): SlurmJo
     phase,
     reason: 'None',
     submittedS: id,
+    eligibleS: id,
+    restarts: 0,
     endS: 0,
     isPart: false,
     user: 'root',
@@ -38,7 +40,16 @@ function job(id: number, state: JobState, more: Partial<SlurmJob> = {}): SlurmJo
 
 function left(more: Partial<Evidence> = {}): Evidence {
   const tasks = [{ rank: 0, node: 'n1', devices: [] }];
-  return { tasks, claim: null, started: new Set(), exits: new Map(), stop: null, again: false, ...more };
+  return {
+    tasks,
+    claim: null,
+    started: new Set(),
+    exits: new Map(),
+    stop: null,
+    heard: false,
+    again: false,
+    ...more,
+  };
 }
 
 const claimedBy = (id: number | null, more: Partial<Evidence> = {}): Evidence =>
@@ -252,6 +263,21 @@ test('a job that Slurm ran a second time is over once its nodes have registered'
   );
   expect(told({ ...again, stop }, [job(5, 'COMPLETED')], true)).toBe(`preemption: ${stop.reason}`);
   expect(told(claimedBy(5, { again: true, ...exited(0) }), [job(5, 'COMPLETED')], true)).toBe('ended well');
+});
+
+test('a job that somebody put back into the queue has not failed, and is over once it has run again', () => {
+  const killed = (more = {}) => claimedBy(5, { ...exited(143), ...more });
+  const back = { restarts: 1 };
+  expect(told(killed(), [job(5, 'COMPLETING')])).toBe('running');
+  expect(told(killed(), [job(5, 'PENDING', back)], true)).toBe('running');
+  expect(told(killed(), [job(5, 'RUNNING', back)], true)).toBe('running');
+  expect(told(killed({ again: true }), [job(5, 'COMPLETED', back)], true)).toBe(
+    'infrastructure: put back into the queue in Slurm, not through Muster, which ended what ran of it',
+  );
+  // What ended before that has ended.
+  expect(told(claimedBy(5, exited(0)), [job(5, 'PENDING', back)], true)).toBe('ended well');
+  expect(told(claimedBy(5, exited(3)), [job(5, 'PENDING', back)], true)).toBe('user: exited with code 3');
+  expect(told(killed({ stop }), [job(5, 'CANCELLED', back)], true)).toBe(`preemption: ${stop.reason}`);
 });
 
 describe('a job whose marks somebody edited', () => {

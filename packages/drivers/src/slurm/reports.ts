@@ -85,14 +85,15 @@ function exitOf(
   { settled, controller, accounting }: Circumstances,
 ): TaskExit | null {
   const told = exits.get(rank);
-  if (told) {
+  const requeued = job !== undefined && job.id === claim?.job && wasRequeued(job);
+  if (told && !(requeued && isSlurmsOwn(told))) {
     const whole = endOfWhole(run, told, claim?.job ?? null, job, accounting);
     return whole && exitOfCode(told.code, told.stopped ? stop : null, started.has(rank), whole);
   }
   // A stop had the key before any job: whatever comes later finds it claimed.
   if (stop && claim?.job === null) return failed(stop.class, stop.code, stop.reason);
   if (job?.phase === 'over') {
-    if (again && job.state === 'COMPLETED') return settled ? ranAgain(stop) : null;
+    if (again && job.state === 'COMPLETED') return settled ? ranAgain(stop, job.restarts > 0) : null;
     if (stop !== null || job.state !== 'CANCELLED') return exitOfState(job.state, stop);
     if (endedByRestart(job, claim !== null, controller)) return forgotten;
     const account = accounting.of(run, job.id);
@@ -102,6 +103,13 @@ function exitOf(
   const account = accounting.of(run, claim?.job ?? null);
   return account && exitOfForgotten(account, stop);
 }
+
+/** Somebody put it back into the queue (scontrol requeue), where it waits, or will find its key claimed and do nothing. */
+const wasRequeued = ({ phase, restarts }: SlurmJob): boolean => phase === 'waits' || restarts > 0;
+
+/** An end that Slurm may have made when it put the job back into the queue. */
+const isSlurmsOwn = ({ code, stopped }: StepExit): boolean =>
+  !stopped && (code === null || signalOf(code) !== null);
 
 /** What became of the job that a task was part of. */
 interface WholeJob {
@@ -196,7 +204,7 @@ export function exitOfState(
 ): TaskExit | null {
   // It ran to its last line, so the exit is written; a shared file system may be slow to show it.
   if (state === 'COMPLETED') return null;
-  if (stop && state === 'CANCELLED') return failed(stop.class, 'stopped', stop.reason);
+  if (stop && state === 'CANCELLED') return failed(stop.class, stop.code, stop.reason);
   const why =
     whyOf(state, by) ?? (['infrastructure', 'script-failed', `the job's script failed (${state})`] as const);
   return failed(...why);
@@ -209,9 +217,11 @@ function whyOf(state: JobState, by: string | null): Why | undefined {
   return ['cancelled', 'cancelled-in-slurm', `cancelled in Slurm by ${by}, not through Muster`];
 }
 
-/** The controller had lost that the job began. Its nodes ended what it did not expect there when they registered. */
-function ranAgain(stop: StopFacts | null): TaskExit {
+/** The controller had lost that the job began, and its nodes ended what it did not expect there when they registered; or somebody wanted it so. */
+function ranAgain(stop: StopFacts | null, requeued: boolean): TaskExit {
   if (stop) return failed(stop.class, 'stopped', stop.reason);
+  const byHand = 'put back into the queue in Slurm, not through Muster, which ended what ran of it';
+  if (requeued) return failed('infrastructure', 'requeued-in-slurm', byHand);
   const why = 'Slurm lost that the job had begun, ended it, and ran it again for nothing';
   return failed('infrastructure', 'forgotten', why);
 }

@@ -2,6 +2,7 @@
 //   run.json       where its tasks are to be; written before the submit, so that whoever looks knows what was meant
 //   steps, task-R  what the script and its steps read
 //   claim/         made once: by the script that runs, or by a stop that came first
+//   claim/cancelled  what is asleep in Slurm is ended by Slurm, because it is to stop
 //   claim/job, claim/started-R, claim/exit-R, claim/asked, claim/stopping, output-R: told by the script
 //   status-R/      for the task's own word of saved work (status-files.ts)
 //   refused        with what words Slurm did not take it
@@ -59,6 +60,8 @@ export interface Evidence {
   /** The code that srun gave, null when it gave none for the task, and whether the stop's signal had been sent. */
   readonly exits: ReadonlyMap<number, StepExit>;
   readonly stop: StopFacts | null;
+  /** The script knows of the stop. */
+  readonly heard: boolean;
   /** Slurm ran the job that has the key a second time, which found it claimed and did nothing. */
   readonly again: boolean;
 }
@@ -79,6 +82,8 @@ export interface RunDirectories {
   evidence(run: RunId): Promise<Evidence | null>;
   /** Whether this claimed the key, or the run is over: then nothing runs, and nothing will. */
   stop(run: RunId, command: StopCommand, code?: string): Promise<boolean>;
+  /** Slurm is asked to end the job of a stop: exits from here on are those of the stop. */
+  noteCancel(run: RunId): Promise<void>;
   forget(run: RunId): Promise<void>;
   /** Slurm took no job of it and will take none: over, with its words. */
   refuse(run: RunId, detail: string): Promise<void>;
@@ -210,7 +215,8 @@ export function runDirectories(shared: string, files: SharedFiles, ownership: Ow
       const exits = await exitsIn(dir, ranksOf(names, 'exit-'));
       const id = job === null || !/^\d{1,10}\n$/.test(job) ? null : Number(job);
       const started = new Set(ranksOf(names, 'started-'));
-      return { tasks, claim: { job: id }, started, exits, stop, again: names.includes('again') };
+      const heard = names.includes('stopping') || names.includes('asked');
+      return { tasks, claim: { job: id }, started, exits, stop, heard, again: names.includes('again') };
     },
     async stop(run, { class: errorClass, reason, signal, graceMs, ask }, code) {
       await make();
@@ -222,6 +228,9 @@ export function runDirectories(shared: string, files: SharedFiles, ownership: Ow
       await files.write(join(dir, 'stop'), `${signal} ${Math.max(graceMs, 0) / 1000} ${first}\n`);
       // The stop lies there before the claim is tried: a script that claimed first reads it or is told of it.
       return files.makeNew(join(dir, 'claim'));
+    },
+    async noteCancel(run) {
+      await files.write(join(of(run), 'claim', 'cancelled'), '');
     },
     async forget(run) {
       await make();
@@ -292,6 +301,7 @@ const nothing = {
   started: new Set<number>(),
   exits: new Map(),
   stop: null,
+  heard: false,
   again: false,
 };
 

@@ -1,7 +1,7 @@
 import type { RunId } from '@muster/model';
 import { expect, test } from 'vitest';
 import type { SlurmJob } from './listing.ts';
-import { overdueOf, parseController, takenBy } from './sight.ts';
+import { parseController, takenBy } from './sight.ts';
 
 const run = 'run_000000000000000001_1' as RunId;
 const uses = [{ node: 'n1', cpus: 2, memoryMib: 100, gres: 'gpu:h100:3(IDX:0-2),shard:4' }];
@@ -13,6 +13,8 @@ const job = (name: string, comment: string, more: Partial<SlurmJob> = {}): Slurm
     comment,
     ...states,
     submittedS: 1,
+    eligibleS: 1,
+    restarts: 0,
     endS: 0,
     isPart: false,
     user: 'ann',
@@ -27,20 +29,6 @@ test('what others hold is taken, and neither ours nor what waits is', () => {
   expect(takenBy(jobs, new Set([ours]))).toEqual(
     new Map([['n1', { cpus: 4, memoryMib: 200, devices: new Map([['h100', 6]]) }]]),
   );
-});
-
-test('a job of ours that waits for too long is overdue, and none that somebody holds', () => {
-  const waits = (more: Partial<SlurmJob>): SlurmJob =>
-    job(run, `${run} ours`, { phase: 'waits', uses: [], submittedS: 100, ...more });
-  const overdue = (nowS: number, more: Partial<SlurmJob> = {}) => [
-    ...overdueOf(new Set([waits(more)]), nowS, 60),
-  ];
-  expect(overdue(160, { reason: 'Resources' })).toEqual([]);
-  expect(overdue(161, { reason: 'Resources' })).toEqual([[run, 'Resources']]);
-  expect(overdue(161, { reason: 'JobHeldUser' })).toEqual([]);
-  expect(overdue(161, { phase: 'holds' })).toEqual([]);
-  expect(overdue(161, { isPart: true })).toEqual([]);
-  expect(overdue(701, { isPart: true })).toEqual([[run, 'None']]);
 });
 
 const config = `Configuration data as of 2026-11-16T09:48:59

@@ -1,9 +1,10 @@
 // One look at a whole cluster: its nodes, what others hold of them, and what became of our runs. The files of a run are read
 // before Slurm is asked, and again when its job is over: a job listed as over has written all it will.
-import { isRunId, type RunId } from '@muster/model';
+import type { RunId } from '@muster/model';
 import type { ListedReport } from '../listing-driver.ts';
 import { type Accounting, noAccounting } from './accounting.ts';
 import type { Commands } from './commands.ts';
+import { haltOf, isAsleep } from './halts.ts';
 import type { KeyedJobs } from './keyed-jobs.ts';
 import type { SlurmJob, SlurmNode } from './listing.ts';
 import { isLostStart, type LostStart, overLostStarts } from './lost-starts.ts';
@@ -12,6 +13,7 @@ import type { Evidence, RunDirectories } from './run-directory.ts';
 import type { SilentNodes } from './silent-nodes.ts';
 import { deviceGres } from './submission.ts';
 import { parseTopology, type Switches } from './topology.ts';
+import type { Waits } from './waits.ts';
 
 export interface Sight {
   readonly nodes: readonly SlurmNode[];
@@ -30,6 +32,8 @@ export interface Sight {
   readonly overdue: ReadonlyMap<RunId, string>;
   /** Jobs that wait by the controller's word, began before it lost that, and run no more. */
   readonly lostStarts: readonly LostStart[];
+  /** Runs that are to stop, of which a job has not heard that. */
+  readonly unheard: readonly RunId[];
 }
 
 export interface Taken {
@@ -39,11 +43,6 @@ export interface Taken {
   readonly devices: ReadonlyMap<string, number>;
 }
 
-/** By so many times. */
-const partsWaitLonger = 10;
-/** Somebody wants it to wait. */
-const held = /^JobHeld/;
-
 export async function sightOf(
   commands: Commands,
   directories: RunDirectories,
@@ -51,7 +50,7 @@ export async function sightOf(
   listNodes: () => Promise<SlurmNode[]>,
   silentNodes: SilentNodes,
   accounting: Accounting,
-  waitMaxS: number,
+  waits: Waits,
 ): Promise<Sight> {
   const runs = await directories.open();
   const early = new Map(
@@ -77,15 +76,18 @@ export async function sightOf(
     }),
   );
   const reports: ListedReport[] = [];
+  const unheard: RunId[] = [];
   const ours = new Set<SlurmJob>();
   const lost: LostStart[] = [];
   for (const [run, evidence] of late) {
-    if (evidence) reports.push(...reportsOf(run, evidence, jobs, circumstances));
-    for (const job of jobsOf(run, evidence, jobs)) {
-      ours.add(job);
-      if (evidence && isLostStart(job, evidence))
-        lost.push({ run, job, nodes: evidence.tasks.map(({ node }) => node) });
-    }
+    const own = jobsOf(run, evidence, jobs);
+    for (const job of own) ours.add(job);
+    if (!evidence) continue;
+    lost.push(...own.filter((job) => isLostStart(job, evidence)).map((job) => ({ run, job, evidence })));
+    const halt = firstOf(own, (job) => haltOf(job, controller.nowS));
+    const told = reportsOf(run, evidence, jobs, circumstances);
+    reports.push(...(halt ? told.map((report) => (report.exit ? report : { ...report, halt })) : told));
+    if (evidence.stop && own.some((job) => cannotHear(job, evidence))) unheard.push(run);
   }
   // Of a run whose end is committed Slurm may still be giving things back; that is nobody else's use.
   for (const job of jobs.all)
@@ -98,26 +100,32 @@ export async function sightOf(
   const { boot, hasAccounting } = controller;
   const begun = new Set(lost.map(({ job }) => job));
   const neverBegun = new Set([...ours].filter((job) => !begun.has(job)));
-  const overdue = overdueOf(neverBegun, controller.nowS, waitMaxS);
+  const overdue = waits.overdue(neverBegun, controller.nowS);
   const lostStarts = overLostStarts(lost, circumstances);
   const taken = takenBy(jobs.all, ours);
-  return { nodes, switches, boot, settled, reports, taken, planned, hasAccounting, overdue, lostStarts };
+  const about = { nodes, switches, boot, settled, reports, taken, planned };
+  return { ...about, hasAccounting, overdue, unheard, lostStarts };
 }
 
-function jobsOf(run: RunId, evidence: Evidence | null, jobs: KeyedJobs): SlurmJob[] {
+/** Those of the key, and the one that claimed it. */
+export function jobsOf(run: RunId, evidence: Evidence | null, jobs: KeyedJobs): SlurmJob[] {
   const id = evidence?.claim?.job ?? null;
   const claimant = id === null ? undefined : jobs.claimant(run, id);
   const own = jobs.of(run);
   return claimant && !own.includes(claimant) ? [...own, claimant] : own;
 }
 
-export function overdueOf(ours: ReadonlySet<SlurmJob>, nowS: number, waitMaxS: number): Map<RunId, string> {
-  const isOverdue = ({ submittedS, isPart }: SlurmJob): boolean =>
-    nowS - submittedS > waitMaxS * (isPart ? partsWaitLonger : 1);
-  const waiting = [...ours].filter(
-    (job) => job.phase === 'waits' && isOverdue(job) && !held.test(job.reason) && isRunId(job.name),
-  );
-  return new Map(waiting.map(({ name, reason }) => [name as RunId, reason]));
+/** Suspended, it hears nothing; and in the second after it was resumed Slurm takes signals and drops them (measured). */
+function cannotHear(job: SlurmJob, { claim, heard }: Evidence): boolean {
+  return isAsleep(job) || (job.state === 'RUNNING' && !heard && job.id === claim?.job);
+}
+
+function firstOf<T, R>(items: readonly T[], find: (item: T) => R | null): R | null {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 /** Of jobs that are not ours. A job with one of our keys for a name, but not of ours, is counted too. */

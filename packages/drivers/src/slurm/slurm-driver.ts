@@ -18,15 +18,17 @@ import { Gathering, type Part } from '../gathering.ts';
 import { accountingOf } from './accounting.ts';
 import { batchScript } from './batch-script.ts';
 import { CommandError, type Commands } from './commands.ts';
+import { isAsleep } from './halts.ts';
 import { KeyedJobs } from './keyed-jobs.ts';
 import { parseJobs, parseNodes, type SlurmJob, type SlurmNode } from './listing.ts';
-import { isLostStart } from './lost-starts.ts';
+import { isLostStart, type LostStart } from './lost-starts.ts';
 import { exitOfState, nothingKnown, reportsOf } from './reports.ts';
 import type { RunDirectories } from './run-directory.ts';
-import { type Sight, sightOf } from './sight.ts';
+import { jobsOf, type Sight, sightOf } from './sight.ts';
 import { SilentNodes } from './silent-nodes.ts';
 import { StatusFiles } from './status-files.ts';
 import { type RunPart, slurmCapabilities, submissionOf } from './submission.ts';
+import { Waits } from './waits.ts';
 
 export interface SlurmDeps {
   readonly commands: Commands;
@@ -65,6 +67,7 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
   const gathering = new Gathering(deps.gatherMs ?? 10_000, send);
   const statuses = new StatusFiles(directories);
   const silent = new SilentNodes();
+  const waits = new Waits(deps.waitMaxS ?? 60);
 
   const jobs = askedTogether(async () => {
     const listed = parseJobs(await commands('squeue', ['--json']));
@@ -151,16 +154,30 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
     const claimed = await directories.stop(run, command, code);
     const listed = await jobs();
     const evidence = claimed ? null : await directories.evidence(run);
-    const id = evidence?.claim?.job ?? null;
-    const claimant = id === null ? undefined : listed.claimant(run, id);
-    const own = new Set([...listed.of(run), ...(claimant ? [claimant] : [])]);
-    for (const job of own) {
+    for (const job of jobsOf(run, evidence, listed)) {
       // The next looks end it, when its nodes have.
       if (isLostStart(job, evidence)) continue;
-      if (job.phase === 'waits') await cancel(ofJob(job));
-      else if (job.phase === 'holds' && !claimed) await cancel(['--batch', '--signal=USR1', ...ofJob(job)]);
+      if (job.phase === 'waits') await cancel(job);
+      else if (job.phase === 'holds' && (isAsleep(job) || !claimed)) await tell(run, job);
     }
     return { outcome: 'accepted' };
+  }
+
+  /**
+   * There is a stop to read. What is suspended hears no signal, and to wake it is not ours: whoever did it, or Slurm for another job, has
+   * the cores. So Slurm ends it, which wakes it for its own signal and grace (TERM, KillWait).
+   */
+  async function tell(run: RunId, job: SlurmJob): Promise<void> {
+    if (!isAsleep(job)) return cancel(job, '--batch', '--signal=USR1');
+    await directories.noteCancel(run);
+    await cancel(job);
+  }
+
+  async function tellAgain(run: RunId): Promise<void> {
+    const evidence = await directories.evidence(run);
+    const listed = await jobs();
+    for (const job of evidence ? jobsOf(run, evidence, listed) : [])
+      if (isAsleep(job) || job.state === 'RUNNING') await tell(run, job);
   }
 
   /** It claims the key, so that the job begins nothing if it starts all the same; its end is told by the next look. */
@@ -170,9 +187,18 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
     await stop({ run, reason: message, ...how }, neverStarted);
   }
 
-  async function cancel(args: readonly string[]): Promise<void> {
+  /** Why it ends is written down first: from the cancel alone it would read as an outside hand's. */
+  async function endLostStart({ run, job, evidence }: LostStart): Promise<void> {
+    const reason = 'Slurm lost that the job had begun, and its nodes ended it';
+    const how = { class: 'infrastructure', signal: 'TERM', graceMs: 0, reason } as const;
+    if (evidence.stop === null) await directories.stop(run, { run, ...how }, 'forgotten');
+    await cancel(job);
+  }
+
+  async function cancel({ id, name }: SlurmJob, ...options: readonly string[]): Promise<void> {
     try {
-      await commands('scancel', args);
+      // The name again: the id may be another's by now.
+      await commands('scancel', [...options, `--name=${name}`, String(id)]);
     } catch (error) {
       const isGone = error instanceof CommandError && error.kind === 'exited' && gone.test(error.said);
       if (!isGone) throw error;
@@ -220,19 +246,12 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
         throw new OperationalError('node-unreachable', message, { cause: error });
       }),
     async look() {
-      const sight = await sightOf(
-        commands,
-        directories,
-        jobs,
-        nodes,
-        silent,
-        accounting,
-        deps.waitMaxS ?? 60,
-      );
+      const sight = await sightOf(commands, directories, jobs, nodes, silent, accounting, waits);
       hasAccounting = sight.hasAccounting;
       await Promise.all([
         ...[...sight.overdue].map(([run, reason]) => giveUp(run, reason)),
-        ...sight.lostStarts.map(({ job }) => cancel(ofJob(job))),
+        ...sight.unheard.map(tellAgain),
+        ...sight.lostStarts.map(endLostStart),
       ]);
       return { ...sight, reports: await statuses.added(sight.reports) };
     },
@@ -242,11 +261,6 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
       return directories.forget(run);
     },
   };
-}
-
-/** The name again: the id may be another's by now. */
-function ofJob({ id, name }: SlurmJob): string[] {
-  return [`--name=${name}`, String(id)];
 }
 
 function withoutNode({ run, rank, state, exit }: TaskReport): TaskReport {
