@@ -13,7 +13,11 @@ import { eventually } from '../harness/processes.ts';
 import { freshRun, shellTask, submit } from '../harness/runs.ts';
 import { addNodes, podsOf } from './played-kubelet.ts';
 
-const hooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+const registration = 'admissionregistration.k8s.io/v1';
+const hooks = {
+  Validating: `/apis/${registration}/validatingwebhookconfigurations`,
+  Mutating: `/apis/${registration}/mutatingwebhookconfigurations`,
+};
 const accounts = `/api/v1/namespaces/${testNamespace}/serviceaccounts`;
 const hourMs = 3_600_000;
 
@@ -35,11 +39,16 @@ onKubernetes('a Kubernetes that says no', [], (kubernetes) => {
     (await podsOf(kubernetes(), run)).flatMap(({ spec }) => spec.nodeName ?? []);
 
   /** Asks the webhook about the pods of this run alone, while `act` is done. */
-  async function withWebhook(run: RunId, url: string, act: () => Promise<void>): Promise<void> {
+  async function withWebhook(
+    run: RunId,
+    url: string,
+    act: () => Promise<void>,
+    kind: keyof typeof hooks = 'Validating',
+  ): Promise<void> {
     const name = `h${run.replaceAll('_', '-')}`;
-    await kubernetes().admin.call('POST', hooks, {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingWebhookConfiguration',
+    await kubernetes().admin.call('POST', hooks[kind], {
+      apiVersion: registration,
+      kind: `${kind}WebhookConfiguration`,
       metadata: { name },
       webhooks: [
         {
@@ -55,15 +64,29 @@ onKubernetes('a Kubernetes that says no', [], (kubernetes) => {
       ],
     });
     try {
-      await eventually('the API server knows of the webhook', 30_000, () => refusedAProbe(run));
+      await eventually('the API server knows of the webhook', 30_000, () =>
+        kind === 'Mutating' ? gatedAProbe(run) : refusedAProbe(run),
+      );
       await act();
     } finally {
-      await kubernetes().admin.call('DELETE', `${hooks}/${name}`);
+      await kubernetes().admin.call('DELETE', `${hooks[kind]}/${name}`);
     }
   }
 
   /** A pod that is only tried: the webhook is asked of it too. */
   async function refusedAProbe(run: RunId): Promise<boolean> {
+    return probe(run).then(
+      () => false,
+      (error: Error) => error.message.includes('policy.example.org'),
+    );
+  }
+
+  async function gatedAProbe(run: RunId): Promise<boolean> {
+    const { spec } = (await probe(run)) as { spec: { schedulingGates?: object[] } };
+    return spec.schedulingGates !== undefined;
+  }
+
+  function probe(run: RunId): Promise<unknown> {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -71,12 +94,7 @@ onKubernetes('a Kubernetes that says no', [], (kubernetes) => {
       spec: { containers: [{ name: 'c', image: 'x' }] },
     };
     const path = `/api/v1/namespaces/${testNamespace}/pods?dryRun=All`;
-    return kubernetes()
-      .admin.call('POST', path, pod)
-      .then(
-        () => false,
-        (error: Error) => error.message.includes('policy.example.org'),
-      );
+    return kubernetes().admin.call('POST', path, pod);
   }
 
   it('F28: a 500 is not known, begins nothing, and is no word for good', async () => {
@@ -123,6 +141,34 @@ onKubernetes('a Kubernetes that says no', [], (kubernetes) => {
       async () => (await podsOf(kubernetes(), run)).length === 0,
     );
   });
+
+  it.each([
+    ['one pod', 'gate-1', 1],
+    ['every pod', 'gate', 0],
+  ])(
+    'F28: a webhook that puts a gate on %s refuses the run whole, and no part of it begins',
+    async (_, path, rank) => {
+      const run = freshRun();
+      const gate = async () => {
+        for (const answer of await submit(subject, run, gang()))
+          expect(answer).toMatchObject({
+            outcome: 'refused',
+            detail: expect.stringMatching(
+              new RegExp(
+                `lets task ${rank} be bound to no node: .*scheduling gate example.org/quota on its pod`,
+              ),
+            ),
+          });
+        expect(await bound(run)).toEqual([]);
+      };
+      await withWebhook(run, `${webhook.url}${path}`, gate, 'Mutating');
+      await eventually(
+        'nothing of it is left',
+        30_000,
+        async () => (await podsOf(kubernetes(), run)).length === 0,
+      );
+    },
+  );
 
   it('F28: a token that is no longer good is not known, and the next one in its file is taken up', async () => {
     const file = join(kubernetes().dir, 'turning.token');
@@ -233,7 +279,11 @@ interface Webhook {
   asked(): number;
 }
 
-/** Denies pods whose name ends in -1; at `busy` every pod, as a service that is overloaded: the API server says 503 then. */
+const gate = Buffer.from(
+  JSON.stringify([{ op: 'add', path: '/spec/schedulingGates', value: [{ name: 'example.org/quota' }] }]),
+).toString('base64');
+
+/** Denies pods whose name ends in -1, at `gate-1` puts a gate on them, and at `gate` on every pod; at `busy` every pod, as a service that is overloaded: the API server says 503 then. */
 async function startWebhook(host: string): Promise<Webhook> {
   const certificate = certificateFor([], host, [Date.now() - hourMs, Date.now() + 24 * hourMs]);
   let asked = 0;
@@ -245,7 +295,10 @@ async function startWebhook(host: string): Promise<Webhook> {
     const allowed = !name.endsWith('-1');
     const denial = { uid, allowed, status: { message: 'rank 1 is not welcome' } };
     const busy = { uid, allowed: false, status: { code: 503, message: 'come again later' } };
-    const answer = request.url?.startsWith('/busy') ? busy : denial;
+    const [path = ''] = (request.url ?? '').slice(1).split('?');
+    const meant = path === 'gate' || name.endsWith('-1');
+    const gated = { uid, allowed: true, ...(meant ? { patchType: 'JSONPatch', patch: gate } : {}) };
+    const answer = path === 'busy' ? busy : path.startsWith('gate') ? gated : denial;
     response.setHeader('content-type', 'application/json');
     response.end(
       JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: answer }),

@@ -19,6 +19,7 @@ const pod = (run: RunId, rank: number, more: Partial<OurPod> = {}): OurPod => ({
   graceS: 5,
   deleting: false,
   finalizers: [],
+  gates: [],
   cutShort: false,
   phase: 'Running',
   reason: '',

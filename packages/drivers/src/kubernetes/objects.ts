@@ -52,6 +52,8 @@ export interface OurPod {
   readonly deleting: boolean;
   /** Who keeps the object when it is deleted: we, and perhaps others. */
   readonly finalizers: readonly string[];
+  /** Something in the cluster lets it be bound to no node until these are taken off; they are put on only when a pod is made. */
+  readonly gates: readonly string[];
   /** Somebody asked for its deletion before its task had ended, by the second. */
   readonly cutShort: boolean;
   readonly phase: Phase;
@@ -128,6 +130,7 @@ const ourPod = z.object({
     nodeName: z.string().optional(),
     terminationGracePeriodSeconds: z.int().optional(),
     activeDeadlineSeconds: z.int().optional(),
+    schedulingGates: z.array(z.object({ name: z.string() })).optional(),
   }),
   status: z.object({
     ...said,
@@ -137,6 +140,8 @@ const ourPod = z.object({
     containerStatuses: z.array(z.object({ state: containerState.optional() })).optional(),
   }),
 });
+
+const none: readonly string[] = [];
 
 /** Null for a pod that has our label and is none of a Muster's. */
 export function readOurPod(object: unknown): OurPod | null {
@@ -161,6 +166,7 @@ export function readOurPod(object: unknown): OurPod | null {
     graceS: spec.terminationGracePeriodSeconds ?? 30,
     deleting: about.deletionTimestamp !== undefined,
     finalizers: about.finalizers ?? [],
+    gates: spec.schedulingGates?.map(({ name }) => name) ?? none,
     cutShort: isCutShort(about, status.containerStatuses?.[0]?.state?.terminated?.finishedAt),
     phase: status.phase ?? 'Unknown',
     reason: status.reason ?? '',

@@ -31,18 +31,28 @@ const readPod = (object: object, more: object = {}): OurPod => {
   return readOurPod({ metadata: { uid: 'u', ...metadata, ...more }, spec, status: {} })!;
 };
 
-/** `heldBy`: what a second create of rank 0 finds. */
-function play(heldBy: (made: object) => OurPod | null, binds: boolean) {
+/** `heldBy`: what a second create of rank 0 finds. `gates`: what a webhook puts on the pods of a rank. */
+function play(
+  heldBy: (made: object) => OurPod | null,
+  binds: boolean,
+  gates: (rank: number) => string[] = () => [],
+) {
+  const bound: string[] = [];
   const discarded: string[] = [];
   let first: object | null = null;
   const pods = {
     create: async (object: object) => {
-      if (first !== null) return readPod(object);
+      const pod = readPod(object);
+      const gated = { ...pod, gates: gates(pod.rank) };
+      if (first !== null) return gated;
       first = object;
-      return heldBy(object) === null ? readPod(object) : null;
+      return heldBy(object) === null ? gated : null;
     },
     get: async () => heldBy(first!),
-    bind: async () => binds,
+    async bind({ name }: OurPod) {
+      bound.push(name);
+      return binds;
+    },
     discard: async ({ name }: OurPod) => void discarded.push(name),
   } as unknown as Pods;
   const client = { call: async () => ({}) } as unknown as KubeClient;
@@ -50,7 +60,7 @@ function play(heldBy: (made: object) => OurPod | null, binds: boolean) {
     command,
     tasks: [task(0), task(1)],
   });
-  return { answer, discarded };
+  return { answer, discarded, bound };
 }
 
 it('is refused where a stop came first, because no pod would ever tell its end', async () => {
@@ -65,6 +75,28 @@ it('is refused, and its other pods go, where a stop comes before the first pod i
   expect(await answer).toEqual({ outcome: 'refused', detail: 'it was stopped before it began' });
   expect(discarded).toHaveLength(1);
 });
+
+it.each([0, 1])(
+  'is refused whole, before any part began, where something put a gate on rank %i',
+  async (which) => {
+    const { answer, discarded, bound } = play(
+      () => null,
+      true,
+      (rank) => (rank === which ? ['example.org/quota'] : []),
+    );
+    expect(await answer).toMatchObject({
+      outcome: 'refused',
+      detail: expect.stringContaining(
+        `task ${which} be bound to no node: something there (a webhook) put the`,
+      ),
+    });
+    expect(await answer).toMatchObject({
+      detail: expect.stringContaining('gate example.org/quota on its pod'),
+    });
+    expect(bound).toEqual([]);
+    expect(discarded).toHaveLength(2);
+  },
+);
 
 it('is accepted where its first pod is bound, however it stands', async () => {
   const bound = (made: object): OurPod => ({

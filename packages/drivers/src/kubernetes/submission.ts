@@ -52,23 +52,35 @@ export async function submitRun(
     if (tasks.length > 1) await makeService(client, head, settings.namespace);
   } catch (error) {
     if (!(error instanceof ApiError) || !error.refused) throw error;
-    await each(
-      ready.filter(({ node }) => node === null),
-      (pod) => pods.discard(pod),
-    );
+    await discardUnbound(pods, ready);
     return { outcome: 'refused', detail: error.message.slice(0, 500) };
+  }
+  const gated = ready.find(({ node, gates }) => node === null && gates.length > 0);
+  if (gated) {
+    await discardUnbound(pods, ready);
+    return { outcome: 'refused', detail: gatedText(gated, settings.namespace) };
   }
   const [head, ...rest] = ready as [OurPod, ...OurPod[]];
   // Whoever could not bind the first was stopped meanwhile: nothing of the run has begun, and nothing will.
   if (!(await pods.bind(head))) {
-    await each(
-      rest.filter(({ node }) => node === null),
-      (pod) => pods.discard(pod),
-    );
+    await discardUnbound(pods, rest);
     return stoppedFirst;
   }
   await each(rest, (pod) => pods.bind(pod));
   return accepted;
+}
+
+function discardUnbound(pods: Pods, some: readonly OurPod[]): Promise<void> {
+  return each(
+    some.filter(({ node }) => node === null),
+    (pod) => pods.discard(pod),
+  );
+}
+
+/** The API server binds no such pod, and would say so of each by itself, when others of the run have begun. */
+function gatedText({ rank, gates }: OurPod, namespace: string): string {
+  const which = `scheduling gate${gates.length === 1 ? '' : 's'} ${gates.join(', ')}`.slice(0, 300);
+  return `Kubernetes lets task ${rank} be bound to no node: something there (a webhook) put the ${which} on its pod; keep that off the pods in namespace ${namespace}`;
 }
 
 async function made(pods: Pods, { task }: PlacedTask, pod: object, { run }: StartCommand): Promise<OurPod> {
