@@ -186,11 +186,13 @@ test.each([
   ['pool', '--pool'],
   ['lostAfter', '--lost-after'],
   ['serverUrl', '--server-url'],
+  ['fencedCheckpoints', '--fenced-checkpoints'],
 ])('what the server refuses of %s is told by its flag', async (field, flag) => {
   bench.logIn();
   const wrong = [{ path: `/${field}`, code: 'invalid-field', message: 'is wrong', value: 'x' }];
   bench.server.on('POST /v1/clusters/test', problem('invalid-field', 422, 'no', wrong));
-  const { stderr } = await bench.user.run(['clusters', 'add', 'west', '--kind', 'kubernetes', flag, 'x']);
+  const words = field === 'fencedCheckpoints' ? [flag] : [flag, 'x'];
+  const { stderr } = await bench.user.run(['clusters', 'add', 'west', '--kind', 'kubernetes', ...words]);
   expect(stderr).toBe(`muster: ${flag}: is wrong\n`);
 });
 
@@ -295,6 +297,25 @@ test('flags change what they name, and the rest of the configuration stays', asy
   const config = { ...alpha.config, region: 'south', lostAfter: '5m' };
   expect(sent(1)).toMatchObject({ method: 'POST', body: config });
   expect(sent(2)).toMatchObject({ method: 'PUT', body: config });
+});
+
+test('that checkpoints refuse older attempts is a flag, and is taken back by another', async () => {
+  bench.logIn();
+  bench.server.on('GET /v1/clusters/alpha', { json: alpha });
+  bench.server.on('POST /v1/clusters/test', { json: found });
+  bench.server.on('PUT /v1/clusters/alpha', { json: alpha });
+  bench.server.on('PUT /v1/clusters/alpha/config', { json: alpha });
+  await bench.user.run(['clusters', 'add', 'alpha', ...given, '--fenced-checkpoints']);
+  expect(sent(1).body).toEqual({ kind: 'slurm', directory: '/shared', fencedCheckpoints: true });
+  await bench.user.run(['clusters', 'set', 'alpha', '--fenced-checkpoints']);
+  expect(sent(4).body).toEqual({ ...alpha.config, fencedCheckpoints: true });
+  await bench.user.run(['clusters', 'set', 'alpha', '--no-fenced-checkpoints']);
+  expect(sent(7).body).toEqual({ ...alpha.config, fencedCheckpoints: false });
+  // What is not said stays.
+  await bench.user.run(['clusters', 'set', 'alpha', '--region', 'south']);
+  expect(sent(10).body).toEqual({ ...alpha.config, region: 'south' });
+  const both = await bench.user.run(['clusters', 'set', 'alpha', '-f', 'x', '--fenced-checkpoints']);
+  expect(both.stderr).toContain('--fenced-checkpoints can stand in the file');
 });
 
 test('a configuration with which a cluster does not answer is not set unless one insists, and neither is nothing', async () => {

@@ -39,17 +39,33 @@ const fields = {
   capacity: ['--capacity <kind>', 'owned, reserved, on-demand or spot; the label capacity of its nodes'],
 } as const satisfies Record<string, readonly [flag: string, help: string]>;
 
-export type ConfigFlags = { readonly [F in keyof typeof fields]?: string } & { readonly file?: string };
+/** Those that are so or not. */
+const switches = {
+  fencedCheckpoints: [
+    '--fenced-checkpoints',
+    'what keeps the checkpoints of jobs refuses attempts that are older than the newest, so that those that write nowhere else start elsewhere once it is lost',
+    '--no-fenced-checkpoints',
+    'it does not: every job waits for proof',
+  ],
+} as const;
+
+export type ConfigFlags = { readonly [F in keyof typeof fields]?: string } & {
+  readonly [F in keyof typeof switches]?: boolean;
+} & { readonly file?: string };
 
 export function withConfig(command: Command): Command {
   command.option('-f, --file <file>', 'its configuration as YAML or JSON; "-" is stdin');
   for (const [flag, help] of Object.values(fields)) command.option(flag, help);
+  for (const [flag, help, no, noHelp] of Object.values(switches))
+    command.option(flag, help).option(no, noHelp);
   return command;
 }
 
 /** Those of the configuration that stand on the command line, the file among them. */
 export function givenFlags(flags: ConfigFlags): string[] {
-  return ['file', ...Object.keys(fields)].filter((name) => flags[name as keyof ConfigFlags] !== undefined);
+  return ['file', ...Object.keys(fields), ...Object.keys(switches)].filter(
+    (name) => flags[name as keyof ConfigFlags] !== undefined,
+  );
 }
 
 export async function configOf(cli: Cli, flags: ConfigFlags): Promise<GivenConfig> {
@@ -91,5 +107,6 @@ async function fromFile(cli: Cli, path: string): Promise<GivenConfig> {
 }
 
 function flagOf(field: string): string {
-  return fields[field as keyof typeof fields]?.[0].split(' ', 1)[0] ?? `--${field}`;
+  const [flag] = fields[field as keyof typeof fields] ?? switches[field as keyof typeof switches];
+  return flag.split(' ', 1)[0] as string;
 }

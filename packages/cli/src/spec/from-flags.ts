@@ -168,6 +168,7 @@ const flagOf: readonly (readonly [pointer: RegExp, flag: string])[] = [
     /^\/(kind|directory|conf|partition|account|qos|kubeconfig|context|namespace|image|region|capacity)$/,
     '--$1',
   ],
+  [/^\/fencedCheckpoints$/, '--fenced-checkpoints'],
   [/^\/lostAfter$/, '--lost-after'],
   [/^\/serverUrl$/, '--server-url'],
   [/^\/expiresIn$/, '--expires-in'],
