@@ -21,17 +21,8 @@ import type { State } from './state.ts';
 import { type Head, Turns } from './turns.ts';
 import { fitsIdle, fitsNow } from './verdict.ts';
 
-/** What jobs of a head used each, and how many of them were placed. */
-export interface Taken {
-  readonly lane: Lane;
-  readonly uses: Ask;
-  times: number;
-}
-
 export interface Pass {
   readonly placed: PlacedJobs;
-  /** The same by what they use of the quota of whom, so that it is given back in few steps. */
-  readonly taken: Taken[];
   readonly preemptions: Preemptions;
   readonly members: Members;
   /** Shapes of which a job did not fit; of those, the ones that did not before anything was placed. */
@@ -103,11 +94,10 @@ export function walk(
   stop: Stop,
   { exempt = -1, remembers = false, all = false }: WalkOptions = {},
 ): Pass {
-  const placed = new PlacedJobs();
+  const placed = new PlacedJobs(state.jobs);
   const members = new Members(state.jobs);
   const pass: Pass = {
     placed,
-    taken: [],
     preemptions: new Preemptions(state, state.clockMs, members, exempt, remembers),
     members,
     failed: new Set(),
@@ -239,7 +229,7 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
     if (mayPreempt || (!waits && !pass.failed.has(shape))) pass.over.set(lane, [shape.ask]);
     return 'lane';
   }
-  if (!waits && !pass.failed.has(shape)) {
+  if (!waits && !hasFailed(pass, shape)) {
     const tried = tryShape(state, pass, head);
     if (tried === 'placed') return 'next';
     if (tried === 'over') return 'lane';
@@ -256,6 +246,11 @@ function tryHead(state: State, pass: Pass, head: Head): Outcome {
   const planned = reservations.open && plan(pass, head.job);
   if (found === 'aside' || (planned && reservations.open)) return 'next';
   return found === 'for-longer' ? 'entry' : 'lane';
+}
+
+/** Asked at every turn, and mostly nothing has failed: then the shape need not be looked up. */
+function hasFailed({ failed }: Pass, shape: Shape): boolean {
+  return failed.size > 0 && failed.has(shape);
 }
 
 function isUntouched({ placed, preemptions }: Pass): boolean {
@@ -304,7 +299,7 @@ function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'ke
   const { fleets, projects } = state;
   const { reservations } = pass;
   const { job, lane, shape, project, user, passMs } = head;
-  if ((pass.keptFromMs.get(shape) ?? Number.POSITIVE_INFINITY) <= passMs) return 'kept';
+  if (pass.keptFromMs.size > 0 && pass.keptFromMs.get(shape)! <= passMs) return 'kept';
   const binding = reservations.binding(state.clockMs + passMs);
   // Planned starts rest on durations. Who passes one counts in this walk as it did when it was let pass.
   const endMs = state.clockMs + (reservations.any ? passMs : head.durationMs);
@@ -323,19 +318,15 @@ function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'ke
   // Of several alternatives the best is not always the one that was asked about last.
   const uses = shape.ranked.length > 1 ? projects.keys.placed(fleets.live, placement) : within.uses;
   projects.take(project, user, uses, 1);
-  pass.placed.push(job, pass.members.next(job), shape, placement, uses, endMs);
+  const { members, placed } = pass;
+  head.alike = placed.alikeOf(lane, uses, head.alike);
+  placed.push(job, members.any ? members.next(job) : null, head.alike, placement, endMs);
   if (reservations.admitsLast()) {
-    const { taken } = head;
-    if (taken?.uses === uses) taken.times++;
-    else {
-      head.taken = { lane, uses, times: 1 };
-      pass.taken.push(head.taken);
-    }
-    pass.members.take(job);
+    if (members.any) members.take(job);
     pass.preemptions.placed(job, placement, uses);
     return 'placed';
   }
-  pass.placed.pop();
+  placed.pop();
   projects.take(project, user, uses, -1);
   undo(fleets.live, placement);
   return 'kept';
@@ -382,9 +373,9 @@ function isBestUnshaded(reservations: Reservations, shape: Shape, binding: numbe
 export function undoPass(state: State, pass: Pass): void {
   const { projects, fleets } = state;
   pass.preemptions.undo();
-  const { placed, taken } = pass;
+  const { placed } = pass;
   if (placed.length === 0) return;
-  for (const { lane, uses, times } of taken) projects.take(lane.project, lane.user, uses, -times);
+  for (const { lane, uses, times } of placed.alike) projects.take(lane.project, lane.user, uses, -times);
   const { portSlot, port, from } = placed;
   for (let i = placed.length - 1; i >= 0; i--) releasePort(fleets.live.ports[portSlot[i]!]!, port[i]!);
   giveBack(fleets.live, from[0]!);

@@ -18,7 +18,7 @@ export class PlacedOn {
     this.of = new Int32Array(ledger.size);
     this.alone = new Uint8Array(ledger.size);
     for (let i = 0; i < placed.length; i++) {
-      const alone = placed.shapes[i]!.demand.exclusive ? 1 : 0;
+      const alone = placed.alikeAt(i).lane.shape.demand.exclusive ? 1 : 0;
       for (let pick = placed.from[i]!; pick < placed.to[i]!; pick++) {
         const slot = ledger.slot[pick]!;
         this.#next[pick] = this.#first.get(slot) ?? -1;

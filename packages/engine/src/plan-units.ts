@@ -8,9 +8,10 @@ import type { State } from './state.ts';
 export function startUnit(state: State, placed: PlacedJobs, index: number): PlanUnit {
   const { jobs, fleets, projects } = state;
   const job = placed.job[index]!;
-  const id = placed.ids[index]!;
+  const id = placed.idAt(index);
   const attempt = jobs.attempt[job]!;
-  const { demand } = placed.shapes[index]!;
+  const { lane, uses } = placed.alikeAt(index);
+  const { demand } = lane.shape;
   const [from, to] = [placed.from[index]!, placed.to[index]!];
   return {
     kind: 'start',
@@ -22,7 +23,7 @@ export function startUnit(state: State, placed: PlacedJobs, index: number): Plan
     tasks: tasksOf(fleets.live, from, to, demand.groups.length),
     port: placed.port[index]!,
     nodeGenerations: generations(fleets.live, from, to),
-    uses: projects.keys.uses(placed.uses[index]!),
+    uses: projects.keys.uses(uses),
   };
 }
 

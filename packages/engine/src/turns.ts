@@ -5,7 +5,7 @@
 
 import type { Entry, Lane } from './entry.ts';
 import type { Members } from './members.ts';
-import type { Taken } from './pass.ts';
+import type { Alike } from './placed-jobs.ts';
 import type { Project, Projects } from './projects.ts';
 import type { Queue } from './queue.ts';
 import type { Ask } from './resource-keys.ts';
@@ -41,7 +41,7 @@ export interface Head {
   /** The side of the tournament that it stands on; -1 before it does, and for starved ones. */
   side: number;
   /** What its jobs took last; kept here by the walk. */
-  taken: Taken | null;
+  alike: Alike | null;
 }
 
 /** The side that is the whole tree. */
@@ -153,7 +153,7 @@ export class Turns {
       end: jobs.endOf(position),
       next: list.next(at),
       side: -1,
-      taken: null,
+      alike: null,
     };
   }
 
@@ -295,7 +295,7 @@ function rewind(head: Head): void {
   head.end = jobs.endOf(position);
   head.next = entries.next(entries.first());
   head.side = -1;
-  head.taken = null;
+  head.alike = null;
 }
 
 /** On to the next job of its entry. The lists stand still while a walk lasts. */
