@@ -22,6 +22,7 @@ import { Latest } from './latest.ts';
 import { Ledger } from './ledger.ts';
 import { Mix } from './mix.ts';
 import { NodeOrder } from './node-order.ts';
+import { PlacingFacts } from './placing-facts.ts';
 import { lowestFree } from './ports.ts';
 import { deviceNeeds, Resources } from './resources.ts';
 import type { Rooms } from './rooms.ts';
@@ -51,6 +52,8 @@ export class Fleet {
   classes: ClassTable;
   readonly slots = new Map<NodeId, number>();
   facts: (NodeFacts | undefined)[] = [undefined];
+  /** What placing reads of them. */
+  placing = new PlacingFacts();
   classOf = new Int32Array(0);
   /** Devices of which nothing is taken. */
   freeDevices = new Int32Array(0);
@@ -85,7 +88,6 @@ export class Fleet {
   /** What placements that may be undone have taken. */
   readonly ledger = new Ledger();
   #vacant: number[] = [];
-  #stamps: ((readonly [NodeId, number])[] | undefined)[] = [];
 
   /** Set where a job without places takes nodes by price and id, and not the tightest: under conservative backfill. */
   firstFit = false;
@@ -121,7 +123,7 @@ export class Fleet {
       this.classes.countLabels(this.facts[slot]!, -1);
       this.#leaveClass(slot);
     }
-    this.facts[slot] = facts;
+    this.#setFacts(slot, facts);
     const stale = this.classes.countLabels(facts, 1);
     this.#enterClass(slot);
     this.#enterTree(slot);
@@ -155,7 +157,7 @@ export class Fleet {
   }
 
   begin(slot: number): number {
-    return this.#isIndexed(slot) ? this.byClass[this.classOf[slot]!]!.index.find(slot) : -1;
+    return this.takesWork(slot) ? this.byClass[this.classOf[slot]!]!.index.find(slot) : -1;
   }
 
   /** Returns the node's position from now on. */
@@ -268,24 +270,14 @@ export class Fleet {
     if (exclusive) this.claimedAlone[slot]! += sign;
   }
 
-  /** The node with its generation, as plans carry it; one list for all units on this node alone. */
-  stampsOf(slot: number): readonly (readonly [NodeId, number])[] {
-    const known = this.#stamps[slot];
-    const { node, generation } = this.facts[slot]!;
-    if (known && known[0]![0] === node && known[0]![1] === generation) return known;
-    const stamps: (readonly [NodeId, number])[] = [[node, generation]];
-    this.#stamps[slot] = stamps;
-    return stamps;
-  }
-
   /** The lowest port the node can still give, or -1. */
   freePort(slot: number): number {
-    return lowestFree(this.ports[slot]!, this.facts[slot]!.inventory.ports);
+    const { portFirst, portCount } = this.placing;
+    return lowestFree(this.ports[slot]!, portFirst[slot]!, portCount[slot]!);
   }
 
   hasFreePort(slot: number): boolean {
-    const { count } = this.facts[slot]!.inventory.ports;
-    return this.ports[slot]!.length < count || this.freePort(slot) >= 0;
+    return this.ports[slot]!.length < this.placing.portCount[slot]! || this.freePort(slot) >= 0;
   }
 
   compareNodes = (a: number, b: number): number =>
@@ -316,7 +308,7 @@ export class Fleet {
 
   /** Ready and not draining. */
   takesWork(slot: number): boolean {
-    return this.#isIndexed(slot);
+    return this.placing.takesWork[slot] === 1;
   }
 
   /** An independent copy. */
@@ -354,11 +346,11 @@ export class Fleet {
     for (const slot of this.slots.values()) {
       const facts = this.facts[slot]!;
       if (!asTheyStand)
-        other.facts[slot] = {
+        other.#setFacts(slot, {
           ...facts,
           state: facts.state === 'silent' ? 'ready' : facts.state,
           drain: null,
-        };
+        });
       other.#openClass(this.classes.get(this.classOf[slot]!));
       other.#refreeAll(slot);
       other.#count(slot, 1);
@@ -374,6 +366,7 @@ export class Fleet {
     other.changes.fit(this.facts.length);
     for (const [node, slot] of this.slots) other.slots.set(node, slot);
     other.facts = this.facts.slice();
+    other.placing = this.placing.copy();
     other.classOf = this.classOf.slice();
     other.order = this.order.copy();
     other.existence = this.existence;
@@ -382,6 +375,11 @@ export class Fleet {
     other.standing = this.standing;
     other.#vacant = this.#vacant.slice();
     return other;
+  }
+
+  #setFacts(slot: number, facts: NodeFacts): void {
+    this.facts[slot] = facts;
+    this.placing.set(slot, facts);
   }
 
   #newSlot(facts: NodeFacts): number {
@@ -505,7 +503,7 @@ export class Fleet {
   #reclass(slot: number, facts: NodeFacts): void {
     const existed = exists(this.facts[slot]!);
     this.#count(slot, -1);
-    this.facts[slot] = facts;
+    this.#setFacts(slot, facts);
     this.#count(slot, 1);
     if (existed !== exists(facts)) this.existence++;
   }
@@ -524,11 +522,6 @@ export class Fleet {
     else if (facts.state === 'silent') nodes.silent += sign;
     else if (sign === 1) nodes.index.insert(slot);
     else nodes.index.remove(slot);
-  }
-
-  #isIndexed(slot: number): boolean {
-    const facts = this.facts[slot]!;
-    return facts.state === 'ready' && facts.drain === null;
   }
 
   #sell(slot: number, index: number, milli: number): void {

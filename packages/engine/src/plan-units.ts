@@ -41,8 +41,8 @@ export function tasksOf(fleet: Fleet, from: number, to: number, groups: number):
 }
 
 /** The `nth` task of a pick. */
-function taskOf({ ledger, facts }: Fleet, rank: number, pick: number, nth: number): TaskPlacement {
-  const { node } = facts[ledger.slot[pick]!]!;
+function taskOf({ ledger, placing }: Fleet, rank: number, pick: number, nth: number): TaskPlacement {
+  const node = placing.ids[ledger.slot[pick]!]!;
   const { cpuMilli, memoryMib, count, milli: deviceMilli } = ledger.fits[pick]!;
   const at = ledger.devicesAt[pick]! + nth * count;
   const devices = deviceList(ledger.devices, at, at + count);
@@ -60,9 +60,9 @@ function deviceList(devices: Int32Array, from: number, to: number): readonly num
 
 function generations(fleet: Fleet, from: number, to: number): readonly (readonly [NodeId, number])[] {
   const { ledger } = fleet;
-  if (to === from + 1) return fleet.stampsOf(ledger.slot[from]!);
+  if (to === from + 1) return fleet.placing.stampsOf(ledger.slot[from]!);
   const nodes: (readonly [NodeId, number])[] = [];
   for (let pick = from; pick < to; pick++)
-    if (ledger.first[pick] === 1) nodes.push(fleet.stampsOf(ledger.slot[pick]!)[0]!);
+    if (ledger.first[pick] === 1) nodes.push(fleet.placing.stampsOf(ledger.slot[pick]!)[0]!);
   return nodes.sort((a, b) => compareText(a[0], b[0]));
 }

@@ -1,13 +1,8 @@
 // Rendezvous ports of one node: the taken ones, ascending. A node has few runs, so a plain list is enough.
 import { invariant } from '@muster/model';
 
-export interface PortRange {
-  readonly first: number;
-  readonly count: number;
-}
-
-/** The lowest port of the range that is not taken, or -1. Taken ones may lie outside after the range moved. */
-export function lowestFree(taken: readonly number[], { first, count }: PortRange): number {
+/** The lowest of so many ports from the first that is not taken, or -1. Taken ones may lie outside after the range moved. */
+export function lowestFree(taken: readonly number[], first: number, count: number): number {
   const last = taken.length - 1;
   let port = first;
   // Mostly the lowest ones are taken, without a gap.
