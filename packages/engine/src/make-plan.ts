@@ -15,8 +15,8 @@ import type { Plan } from '@muster/model';
 import { bringUp, lookedAgain, noteUnserved } from './bring-up.ts';
 import { gateOver, judge } from './judge.ts';
 import { undoPass, walk } from './pass.ts';
-import { planHash } from './plan-hash.ts';
-import { startUnit } from './plan-units.ts';
+import { PlanHasher } from './plan-hash.ts';
+import { startUnits } from './plan-units.ts';
 import { preemptUnits, releaseStuck, settleClaims } from './settle.ts';
 import { limitOf, type State } from './state.ts';
 import { tell } from './tell.ts';
@@ -30,12 +30,27 @@ export function decide(state: State, nowMs: number): Plan {
   const looked = state.queue.open.size > 0;
   const pass = walk(state, () => false, { remembers: true });
   if (looked) state.keeps = pass.kept.size > 0;
-  const units = settled;
-  for (let i = 0; i < pass.placed.length; i++) units.push(startUnit(state, pass.placed, i));
-  for (const unit of preemptUnits(state, pass.preemptions)) units.push(unit);
-  for (const unit of releaseStuck(state)) units.push(unit);
-  undoPass(state, pass);
+  const claimed = preemptUnits(state, pass.preemptions);
+  const released = releaseStuck(state);
   state.againMs = Math.min(state.againMs, pass.preemptions.againMs);
+  const head = {
+    sequence: state.sequence,
+    // A question may have asked about a later time; jobs that were due then are due now.
+    nowMs: state.clockMs,
+    policyVersion: state.policyVersion,
+    engineVersion,
+    wakeAtMs: wakeAt(state),
+  };
+  const count = settled.length + pass.placed.length + claimed.length + released.length;
+  const hasher = new PlanHasher(head, count);
+  const units = settled;
+  for (const unit of settled) hasher.unit(unit);
+  startUnits(state, pass.placed, hasher, units);
+  for (const unit of [...claimed, ...released]) {
+    hasher.unit(unit);
+    units.push(unit);
+  }
+  undoPass(state, pass);
   state.vain.until(pass.preemptions.againMs);
   for (const entry of pass.preemptions.wanting) state.wanting.add(entry);
   for (const { project, key } of pass.preemptions.limits()) state.limits.add(limitOf(project, key));
@@ -44,17 +59,9 @@ export function decide(state: State, nowMs: number): Plan {
   const judged = judge(state, pass);
   gateOver(state, pass, judged);
   state.looking = state.wanting.size + state.vain.size + state.queue.gated > 0;
-  const plan = {
-    sequence: state.sequence,
-    // A question may have asked about a later time; jobs that were due then are due now.
-    nowMs: state.clockMs,
-    policyVersion: state.policyVersion,
-    engineVersion,
-    units,
-    verdicts: tell(state, pass, judged),
-    wakeAtMs: wakeAt(state),
-  };
-  return { ...plan, hash: planHash(plan) };
+  const verdicts = tell(state, pass, judged);
+  const { wakeAtMs, ...rest } = head;
+  return { ...rest, units, verdicts, wakeAtMs, hash: hasher.digest(verdicts) };
 }
 
 /**

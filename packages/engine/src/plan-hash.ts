@@ -20,29 +20,43 @@ function hashUnit(hasher: Hasher, unit: PlanUnit): void {
   for (let i = 0; i < nodeGenerations.length; i++) hasher.number(nodeGenerations[i]![1]);
 }
 
-/** Very many units of one plan use the same: what they use is a hash of its own, made once for as long as it is the same. */
-function hashUnits(hasher: Hasher, units: readonly PlanUnit[]): void {
-  let last: Uses | null = null;
-  let [a, b] = [0, 0];
-  for (let i = 0; i < units.length; i++) {
-    const unit = units[i]!;
-    hashUnit(hasher, unit);
-    if (unit.kind === 'release') continue;
+export type PlanHead = Pick<Plan, 'sequence' | 'nowMs' | 'policyVersion' | 'engineVersion' | 'wakeAtMs'>;
+
+/** Takes a plan piece by piece, in its order: what it says of itself and how many units it has, the units, the verdicts. */
+export class PlanHasher {
+  readonly #hasher: Hasher;
+  /** What the last unit uses, and its hash. */
+  #uses: Uses | null = null;
+  #a = 0;
+  #b = 0;
+
+  constructor({ sequence, nowMs, policyVersion, engineVersion, wakeAtMs }: PlanHead, units: number) {
+    this.#hasher = new Hasher().number(sequence).number(nowMs).number(policyVersion);
+    this.#hasher.text(engineVersion).optional(wakeAtMs).number(units);
+  }
+
+  /** Very many units of one plan use the same: what they use is a hash of its own, made once for as long as it is the same. */
+  unit(unit: PlanUnit): void {
+    hashUnit(this.#hasher, unit);
+    if (unit.kind === 'release') return;
     const { uses } = unit.kind === 'start' ? unit : unit.claim;
-    if (uses !== last) {
+    if (uses !== this.#uses) {
       const own = new Hasher();
       hashUses(own, uses);
-      [a, b] = own.lanes();
-      last = uses;
+      [this.#a, this.#b] = own.lanes();
+      this.#uses = uses;
     }
-    hasher.number(a).number(b);
+    this.#hasher.number(this.#a).number(this.#b);
+  }
+
+  digest(verdicts: Plan['verdicts']): string {
+    for (const { entry, verdict } of verdicts) this.#hasher.text(entry).text(JSON.stringify(verdict));
+    return this.#hasher.digest();
   }
 }
 
 export function planHash(plan: Omit<Plan, 'hash'>): string {
-  const hasher = new Hasher().number(plan.sequence).number(plan.nowMs).number(plan.policyVersion);
-  hasher.text(plan.engineVersion).optional(plan.wakeAtMs).number(plan.units.length);
-  hashUnits(hasher, plan.units);
-  for (const { entry, verdict } of plan.verdicts) hasher.text(entry).text(JSON.stringify(verdict));
-  return hasher.digest();
+  const hasher = new PlanHasher(plan, plan.units.length);
+  for (const unit of plan.units) hasher.unit(unit);
+  return hasher.digest(plan.verdicts);
 }

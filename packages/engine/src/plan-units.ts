@@ -3,9 +3,19 @@ import { type NodeId, type PlanUnit, runId, type TaskPlacement } from '@muster/m
 import type { Fleet } from './fleet.ts';
 import { compareText } from './order.ts';
 import type { PlacedJobs } from './placed-jobs.ts';
+import type { PlanHasher } from './plan-hash.ts';
 import type { State } from './state.ts';
 
-export function startUnit(state: State, placed: PlacedJobs, index: number): PlanUnit {
+/** Those that start jobs; each is hashed while what it names is at hand, because a large plan is soon far away. */
+export function startUnits(state: State, placed: PlacedJobs, hasher: PlanHasher, units: PlanUnit[]): void {
+  for (let i = 0; i < placed.length; i++) {
+    const unit = startUnit(state, placed, i);
+    hasher.unit(unit);
+    units.push(unit);
+  }
+}
+
+function startUnit(state: State, placed: PlacedJobs, index: number): PlanUnit {
   const { jobs, fleets, projects } = state;
   const job = placed.job[index]!;
   const id = placed.idAt(index);
