@@ -10,18 +10,22 @@ export class Hasher {
   #b = 0x13198a2e;
 
   #mix(word: number): void {
-    this.#a = Math.imul(this.#a ^ word, laneOne);
-    this.#a = (this.#a << 13) | (this.#a >>> 19);
-    this.#b = Math.imul(this.#b + word, laneTwo);
-    this.#b = (this.#b << 17) | (this.#b >>> 15);
+    this.#a = rotated13(Math.imul(this.#a ^ word, laneOne));
+    this.#b = rotated17(Math.imul(this.#b + word, laneTwo));
   }
 
-  /** Two code units a word, after the length. */
+  /** Two code units a word, after the length. The lanes stand by themselves meanwhile: a field would be written for each word. */
   text(value: string): this {
     const { length } = value;
-    this.#mix(length);
-    for (let i = 1; i < length; i += 2) this.#mix(value.charCodeAt(i - 1) | (value.charCodeAt(i) << 16));
-    if (length & 1) this.#mix(value.charCodeAt(length - 1));
+    let a = rotated13(Math.imul(this.#a ^ length, laneOne));
+    let b = rotated17(Math.imul(this.#b + length, laneTwo));
+    for (let i = 0; i < length; i += 2) {
+      const word = value.charCodeAt(i) | (i + 1 < length ? value.charCodeAt(i + 1) << 16 : 0);
+      a = rotated13(Math.imul(a ^ word, laneOne));
+      b = rotated17(Math.imul(b + word, laneTwo));
+    }
+    this.#a = a;
+    this.#b = b;
     return this;
   }
 
@@ -66,6 +70,14 @@ export class SetHasher {
   into(hasher: Hasher): void {
     hasher.number(this.#size).number(this.#a).number(this.#b);
   }
+}
+
+function rotated13(word: number): number {
+  return (word << 13) | (word >>> 19);
+}
+
+function rotated17(word: number): number {
+  return (word << 17) | (word >>> 15);
 }
 
 function finish(word: number): number {
