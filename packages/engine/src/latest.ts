@@ -73,13 +73,18 @@ export class Latest implements Tightest {
     return this.#opened || opens(fleet, slot, fit, 1) === 0;
   }
 
-  /** While its classes are all it matches, and cost the same, a shape of one task goes to the tightest of their nodes. */
+  /**
+   * While its classes are all it matches, and cost the same, a shape of one task goes to the tightest of their nodes. Of one class
+   * that is behind the node found last as long as nothing else has changed: none before that one held a task.
+   */
   #findAnother(fleet: Fleet, shape: Shape): boolean {
     const { ranked, groups } = shape;
     if (ranked.length !== 1) return false;
     const { tiers } = groups[0]!.options[ranked[0]!.combination[0]!]!;
     if (tiers.length !== 1 || tiers[0] !== this.#fits) return false;
-    const found = findTightest(fleet, tiers[0]!, 1, this.#needsPort, new AnyRoom(fleet, shape));
+    const fits = tiers[0]!;
+    const behind = fits.length === 1 && this.#changes === fleet.changes.count ? this.position : -1;
+    const found = findTightest(fleet, fits, 1, this.#needsPort, new AnyRoom(fleet, shape), behind);
     if (found.slot < 0) return false;
     this.slot = found.slot;
     this.fit = found.fit;

@@ -23,18 +23,20 @@ export interface Tightest {
 /** Nodes looked at one by one before a leap is tried; a leap costs as much as a few of them. */
 export const vainMax = 4;
 
+/** `behind`: a position in the index of the only class, no node up to which holds the tasks; -1 where nothing is known. */
 export function findTightest(
   fleet: Fleet,
   fits: readonly ClassFit[],
   tasks: number,
   needsPort: boolean,
   of: RoomOf,
+  behind = -1,
 ): Tightest {
   const found: Tightest = { slot: -1, fit: null, position: -1, tasksNext: 0 };
   for (let f = 0; f < fits.length; f++) {
     const fit = fits[f]!;
     const inClass = fit.milli === wholeDevice ? tightestOfClass : tightestForParts;
-    const position = inClass(fleet, fit, tasks, needsPort, of, found);
+    const position = inClass(fleet, fit, tasks, needsPort, of, found, behind);
     if (position < 0) continue;
     const slot = fleet.byClass[fit.classId]!.index.at(position);
     if (found.slot >= 0 && compareTightness(fleet, slot, fit, found.slot, found.fit!, tasks) > 0) continue;
@@ -53,13 +55,11 @@ function tightestOfClass(
   needsPort: boolean,
   of: RoomOf,
   found: Tightest,
+  behind: number,
 ): number {
   const { index } = fleet.byClass[fit.classId]!;
-  const devices = tasks * fit.count;
   const single = tasks === 1;
-  const from = single
-    ? fleet.positionOf(index, devices, devices * wholeDevice, fit.cpuMilli, fit.memoryMib)
-    : index.lowerBound(fleet.freeDevices, devices);
+  const from = behind >= 0 ? index.next(behind) : firstWith(fleet, fit, tasks);
   let vain = 0;
   for (let p = from; p >= 0; ) {
     const room = of.room(index.at(p), fit, tasks, needsPort);
@@ -74,6 +74,15 @@ function tightestOfClass(
     if (room > found.tasksNext) found.tasksNext = room;
   }
   return -1;
+}
+
+/** No node before this position has devices enough; for a single task none has all amounts. */
+function firstWith(fleet: Fleet, fit: ClassFit, tasks: number): number {
+  const { index } = fleet.byClass[fit.classId]!;
+  const devices = tasks * fit.count;
+  return tasks === 1
+    ? fleet.positionOf(index, devices, devices * wholeDevice, fit.cpuMilli, fit.memoryMib)
+    : index.lowerBound(fleet.freeDevices, devices);
 }
 
 /** The next position, or a later one when the nodes between certainly lack cores or memory for one task. */
