@@ -66,28 +66,36 @@ export class Standings {
     this.sink(siblings, this.index[side]!);
   }
 
+  /**
+   * Down to the end and up from there: who has just had its turn is mostly among the last, so that it is seldom worth asking at
+   * each level whether to go on.
+   */
   sink(siblings: number[], from: number): void {
     const side = siblings[from]!;
+    const { length } = siblings;
     let at = from;
-    for (let child = 2 * at + 1; child < siblings.length; child = 2 * at + 1) {
-      if (child + 1 < siblings.length && this.#before(siblings[child + 1]!, siblings[child]!)) child++;
-      if (!this.#before(siblings[child]!, side)) break;
+    for (let child = 2 * at + 1; child < length; child = 2 * at + 1) {
+      if (child + 1 < length && this.#before(siblings[child + 1]!, siblings[child]!)) child++;
       this.#put(siblings, siblings[child]!, at);
       at = child;
     }
-    if (at !== from) this.#put(siblings, side, at);
+    if (at !== from) this.#riseTo(from, siblings, side, at);
   }
 
   #rise(siblings: number[], from: number): void {
-    const side = siblings[from]!;
+    this.#riseTo(0, siblings, siblings[from]!, from);
+  }
+
+  /** From a place that is free, no further than to `top`. */
+  #riseTo(top: number, siblings: number[], side: number, from: number): void {
     let at = from;
-    while (at > 0) {
+    while (at > top) {
       const parent = (at - 1) >>> 1;
       if (!this.#before(side, siblings[parent]!)) break;
       this.#put(siblings, siblings[parent]!, at);
       at = parent;
     }
-    if (at !== from) this.#put(siblings, side, at);
+    this.#put(siblings, side, at);
   }
 
   /** Sides with nothing to send come last, and stay: one may get something again. */

@@ -54,6 +54,8 @@ export class Turns {
   readonly #starved: Head[] = [];
   readonly #ranks = new Map<number, Head[]>();
   readonly #out = new Set<Lane>();
+  /** Whether any head may have left the line: there are arrays, or a lane is out. */
+  #cleans: boolean;
   /** Set once there is a tournament, of this rank. A side is a project in it, or a project's own jobs beside its children. */
   #began = false;
   #rank = 0;
@@ -66,6 +68,7 @@ export class Turns {
   constructor(queue: Queue, members: Members) {
     this.#queue = queue;
     this.#members = members;
+    this.#cleans = members.any;
     this.#projects = queue.projects;
     this.#standings = queue.standings;
   }
@@ -83,7 +86,7 @@ export class Turns {
 
   /** Whose turn it is; the caller answers with `passed` or `dropped`. */
   next(): Head | null {
-    this.#clean(this.#starved, this.#beforeStarved);
+    if (this.#cleans) this.#clean(this.#starved, this.#beforeStarved);
     if (this.#starved.length > 0) return this.#starved[0]!;
     while (!this.#began || this.#next[first] === null) if (!this.#nextRank()) return null;
     return this.#next[first]!;
@@ -92,7 +95,7 @@ export class Turns {
   /** The job whose turn it was is placed, and its use is counted already; or it steps aside for the next of its lane. */
   passed(head: Head): void {
     // An array stands there for all its members that never started.
-    if (!this.#members.hasMore(head.job)) advance(head);
+    if (!this.#cleans || !this.#members.hasMore(head.job)) advance(head);
     this.#goOn(head, true);
   }
 
@@ -123,6 +126,7 @@ export class Turns {
   /** Nothing more of this lane can start: all of it leaves the line. */
   dropped(head: Head): void {
     this.#out.add(head.lane);
+    this.#cleans = true;
     if (head.side >= 0) this.#refresh(head.side, false);
   }
 
@@ -216,7 +220,7 @@ export class Turns {
   /** What the side would send next, and what that makes it compare by; its share only where use may be another. */
   #rate(side: number, used: boolean): void {
     const heads = this.#heads[side]!;
-    this.#clean(heads, this.#before);
+    if (this.#cleans) this.#clean(heads, this.#before);
     const below = this.#below[side]!;
     const next = heads.length > 0 ? heads[0]! : below.length > 0 ? this.#next[below[0]!]! : null;
     this.#next[side] = next;
@@ -255,7 +259,6 @@ export class Turns {
   }
 
   #clean(heads: Head[], before: (a: Head, b: Head) => boolean): void {
-    if (this.#out.size === 0 && !this.#members.any) return;
     while (heads.length > 0) {
       const head = heads[0]!;
       if (this.#out.has(head.lane)) pop(heads, before);
