@@ -52,11 +52,12 @@ export class DeviceMasks {
     return index < this.stride * 32 ? this.milli[slot * this.stride * 32 + index]! : 0;
   }
 
-  /** Takes so much of a device, or gives it back when below 0. */
-  change(slot: number, index: number, milli: number): void {
-    this.fit(index + 1);
+  /** Takes so much of a device, or gives it back when below 0; returns what was taken before. */
+  change(slot: number, index: number, milli: number): number {
+    if (index >= this.stride * 32) this.fit(index + 1);
     const at = slot * this.stride * 32 + index;
-    const taken = this.milli[at]! + milli;
+    const before = this.milli[at]!;
+    const taken = before + milli;
     if (taken < 0 || taken > wholeDevice)
       invariant(false, `device ${index} is ${milli > 0 ? 'sold twice' : 'not sold'}`);
     this.milli[at] = taken;
@@ -64,6 +65,7 @@ export class DeviceMasks {
     const bit = 1 << (index & 31);
     if (taken > 0) this.words[word]! |= bit;
     else this.words[word]! &= ~bit;
+    return before;
   }
 
   /** Makes every node's mask wide enough for so many devices. */

@@ -196,12 +196,13 @@ export class Fleet {
     count: number,
     milli: number,
   ): void {
-    for (let i = 0; i < count; i++) this.#sell(slot, devices[at + i]!, sign * milli);
+    const { cls, needs } = this.byClass[this.classOf[slot]!]!;
+    for (let i = 0; i < count; i++) this.#sell(slot, cls, devices[at + i]!, sign * milli);
     this.tasks[slot]! += sign * tasks;
-    if (this.resources.list.length > 0) this.#use(sign, slot, tasks, devices, at, count, milli);
+    if (needs.length > 0) this.#use(sign, slot, needs, tasks, devices, at, count, milli);
     change(this.usedCpu, slot, sign * tasks * amounts.cpuMilli, 'taken cores');
     change(this.usedMemory, slot, sign * tasks * amounts.memoryMib, 'taken memory');
-    this.#refree(slot);
+    this.#refree(slot, cls);
   }
 
   /** What claims keep of the node beside its runs: amounts of so many tasks, thousandths by device. */
@@ -216,12 +217,13 @@ export class Fleet {
     },
   ): void {
     this.#useAll(-1, slot);
-    for (const [index, milli] of kept.devices) this.#sell(slot, index, sign * milli);
+    const cls = this.#classOf(slot);
+    for (const [index, milli] of kept.devices) this.#sell(slot, cls, index, sign * milli);
     this.tasks[slot]! += sign * kept.tasks;
     this.#useAll(1, slot);
     change(this.usedCpu, slot, sign * kept.cpuMilli, 'kept cores');
     change(this.usedMemory, slot, sign * kept.memoryMib, 'kept memory');
-    this.#refree(slot);
+    this.#refree(slot, cls);
   }
 
   /** Keeps amounts free that nobody takes yet (1), or no longer (-1); resources of domains are not touched. */
@@ -234,10 +236,12 @@ export class Fleet {
     at: number,
     count: number,
   ): void {
-    for (let i = 0; i < count; i++) if (devices[at + i]! > 0) this.#sell(slot, i, sign * devices[at + i]!);
+    const cls = this.#classOf(slot);
+    for (let i = 0; i < count; i++)
+      if (devices[at + i]! > 0) this.#sell(slot, cls, i, sign * devices[at + i]!);
     this.usedCpu[slot]! += sign * cpuMilli;
     this.usedMemory[slot]! += sign * memoryMib;
-    this.#refree(slot);
+    this.#refree(slot, cls);
   }
 
   /** A run goes (-1) or comes back (1) in a look at the future; a removed node stays all the same. */
@@ -452,13 +456,13 @@ export class Fleet {
   #use(
     sign: 1 | -1,
     slot: number,
+    needs: ClassNodes['needs'],
     tasks: number,
     devices: ArrayLike<number>,
     at: number,
     count: number,
     milli: number,
   ): void {
-    const { needs } = this.byClass[this.classOf[slot]!]!;
     for (let r = 0; r < needs.length; r++) {
       let amount = tasks * this.resources.list[r]!.perTask * wholeDevice;
       for (let i = 0; i < count; i++) amount += (needs[r]![devices[at + i]!] ?? 0) * milli;
@@ -524,23 +528,22 @@ export class Fleet {
     else nodes.index.remove(slot);
   }
 
-  #sell(slot: number, index: number, milli: number): void {
-    const before = this.taken.taken(slot, index);
-    this.taken.change(slot, index, milli);
-    if (index >= this.#classOf(slot).devices.length) return;
+  #sell(slot: number, { devices }: NodeClass, index: number, milli: number): void {
+    const before = this.taken.change(slot, index, milli);
+    if (index >= devices.length) return;
     this.freeMilli[slot]! -= milli;
     if (before === 0) this.freeDevices[slot]!--;
     else if (before + milli === 0) this.freeDevices[slot]!++;
   }
 
-  #refree(slot: number): void {
-    const cls = this.#classOf(slot);
-    this.freeCpu[slot] = Math.max(0, cls.cpuMilli - this.usedCpu[slot]!);
-    this.freeMemory[slot] = Math.max(0, cls.memoryMib - this.usedMemory[slot]!);
+  #refree(slot: number, { cpuMilli, memoryMib }: NodeClass): void {
+    this.freeCpu[slot] = Math.max(0, cpuMilli - this.usedCpu[slot]!);
+    this.freeMemory[slot] = Math.max(0, memoryMib - this.usedMemory[slot]!);
   }
 
   #refreeAll(slot: number): void {
-    const total = this.#classOf(slot).devices.length;
+    const cls = this.#classOf(slot);
+    const total = cls.devices.length;
     let untouched = 0;
     let free = total * wholeDevice;
     for (let i = 0; i < total; i++) {
@@ -550,7 +553,7 @@ export class Fleet {
     }
     this.freeDevices[slot] = untouched;
     this.freeMilli[slot] = free;
-    this.#refree(slot);
+    this.#refree(slot, cls);
   }
 
   #classOf(slot: number): NodeClass {

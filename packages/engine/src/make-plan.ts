@@ -28,7 +28,7 @@ export function decide(state: State, nowMs: number): Plan {
   lookedAgain(state);
   const settled = settleClaims(state);
   const looked = state.queue.open.size > 0;
-  const pass = walk(state, () => false, { remembers: true });
+  const pass = walk(state, null, { remembers: true });
   if (looked) state.keeps = pass.kept.size > 0;
   const claimed = preemptUnits(state, pass.preemptions);
   const released = releaseStuck(state);

@@ -91,7 +91,7 @@ export interface WalkOptions {
 
 export function walk(
   state: State,
-  stop: Stop,
+  stop: Stop | null,
   { exempt = -1, remembers = false, all = false }: WalkOptions = {},
 ): Pass {
   const placed = new PlacedJobs(state.jobs);
@@ -113,7 +113,7 @@ export function walk(
   const turns = new Turns(state.queue, members);
   let left = lineUp(state, pass, turns, all);
   for (let head = left > 0 || all ? turns.next() : null; head; head = turns.next()) {
-    if (stop(head.job, pass)) break;
+    if (stop?.(head.job, pass)) break;
     const { size } = pass.failed;
     const outcome = tryHead(state, pass, head);
     if (outcome === 'next') turns.passed(head);
