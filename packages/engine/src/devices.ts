@@ -131,6 +131,27 @@ export function chooseDevices(
   at: number,
   lowest: boolean,
 ): void {
+  const first =
+    total <= 32
+      ? runInWord(freeInWord(taken[from]!, total, match), count, lowest)
+      : runOf(taken, from, total, match, count, lowest);
+  if (first >= 0) {
+    for (let i = 0; i < count; i++) out[at + i] = first + i;
+    return;
+  }
+  let filled = 0;
+  for (let i = 0; i < total && filled < count; i++) if (isFree(taken, from, match, i)) out[at + filled++] = i;
+}
+
+/** Where the run begins that a request gets, or -1. */
+function runOf(
+  taken: Uint32Array,
+  from: number,
+  total: number,
+  match: Uint32Array | null,
+  count: number,
+  lowest: boolean,
+): number {
   let bestStart = -1;
   let bestLength = total + 1;
   let start = 0;
@@ -144,12 +165,35 @@ export function chooseDevices(
     }
     start = i + 1;
   }
-  if (bestStart >= 0) {
-    for (let i = 0; i < count; i++) out[at + i] = bestStart + i;
-    return;
+  return bestStart;
+}
+
+/** The same among the bits of one word, run by run and not device by device: most nodes have no more. */
+function runInWord(free: number, count: number, lowest: boolean): number {
+  let bestStart = -1;
+  let bestLength = 33;
+  for (let left = free; left !== 0; ) {
+    const start = lowestBit(left);
+    const taken = ~(left >> start);
+    const length = taken === 0 ? 32 - start : lowestBit(taken);
+    if (length >= count && length < bestLength) {
+      bestStart = start;
+      bestLength = length;
+      if (lowest || length === count) break;
+    }
+    left = start + length < 32 ? left & (-1 << (start + length)) : 0;
   }
-  let filled = 0;
-  for (let i = 0; i < total && filled < count; i++) if (isFree(taken, from, match, i)) out[at + filled++] = i;
+  return bestStart;
+}
+
+function freeInWord(taken: number, total: number, match: Uint32Array | null): number {
+  const all = total === 32 ? -1 : (1 << total) - 1;
+  return ~taken & all & (match === null ? -1 : match[0]!);
+}
+
+/** The place of the lowest bit of a word that is not 0. */
+function lowestBit(word: number): number {
+  return 31 - Math.clz32(word & -word);
 }
 
 function isFree(taken: Uint32Array, from: number, match: Uint32Array | null, index: number): boolean {
