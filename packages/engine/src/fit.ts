@@ -34,16 +34,22 @@ export function place(
   avoid: readonly NodeId[],
   allows: Allows | null = null,
 ): Placement | null {
-  if (avoid.length > 0) {
-    const slots = new Set<number>();
-    for (const node of avoid) if (fleet.slots.has(node)) slots.add(fleet.slotOf(node));
-    const away = slots.size > 0 ? placeAround(fleet, shape, slots, allows) : null;
-    if (away) return away;
-  } else {
-    const again = fleet.latest.placeAgain(fleet, shape);
-    if (again) return ifAllowed(fleet, again, allows);
-  }
-  return placeAround(fleet, shape, anyNode, allows);
+  if (avoid.length > 0) return placeAway(fleet, shape, avoid, allows);
+  const again = fleet.latest.placeAgain(fleet, shape);
+  return again ? ifAllowed(fleet, again, allows) : placeAround(fleet, shape, anyNode, allows);
+}
+
+/** Where it was not yet, or else anywhere. */
+function placeAway(
+  fleet: Fleet,
+  shape: Shape,
+  avoid: readonly NodeId[],
+  allows: Allows | null,
+): Placement | null {
+  const slots = new Set<number>();
+  for (const node of avoid) if (fleet.slots.has(node)) slots.add(fleet.slotOf(node));
+  const away = slots.size > 0 ? placeAround(fleet, shape, slots, allows) : null;
+  return away ?? placeAround(fleet, shape, anyNode, allows);
 }
 
 function ifAllowed(fleet: Fleet, placement: Placement, allows: Allows | null): Placement | null {

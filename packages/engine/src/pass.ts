@@ -207,38 +207,53 @@ export type Found = 'has' | 'aside' | 'out' | 'for-longer';
 /** What follows: the entry's next job has its turn, the lane's next entry, or nobody of the lane. */
 type Outcome = 'next' | 'entry' | 'lane';
 
+// What every turn does is kept apart from what few do, here and in `tryShape`: a compiler puts functions into one another only
+// while they are short.
 function tryHead(state: State, pass: Pass, head: Head): Outcome {
-  const { queue, fleets } = state;
   const { reservations } = pass;
-  const { lane, shape, project, user } = head;
-  const waits = isBlocked(queue, shape);
-  if (reservations.strict && !reservations.open) {
-    if (!waits && !pass.failed.has(shape))
-      for (const entry of queue.waitingIn(lane)) pass.kept.set(entry, { startMs: null });
-    return 'lane';
+  const { shape, project, user } = head;
+  const waits = isBlocked(state.queue, shape);
+  if (reservations.strict && !reservations.open) return keepAll(state, pass, head, waits);
+  if (pass.unasked === shape && isInDoubt(state, pass, head)) ask(state, pass, shape);
+  if (overAt(project, user, shape.ask) !== null) return tryOver(state, pass, head, waits);
+  const tried = waits || hasFailed(pass, shape) ? 'untried' : tryShape(state, pass, head);
+  return tried === 'placed' ? 'next' : goOn(state, pass, head, waits, tried);
+}
+
+/** Nobody may pass the job that waits. */
+function keepAll({ queue }: State, pass: Pass, { lane, shape }: Head, waits: boolean): Outcome {
+  if (!waits && !pass.failed.has(shape))
+    for (const entry of queue.waitingIn(lane)) pass.kept.set(entry, { startMs: null });
+  return 'lane';
+}
+
+function ask({ fleets }: State, pass: Pass, shape: Shape): void {
+  pass.unasked = null;
+  pass.reservations.unshade();
+  if (!fitsNow(fleets, shape)) unfit(pass, shape);
+}
+
+/** It is over a ceiling. */
+function tryOver(state: State, pass: Pass, head: Head, waits: boolean): Outcome {
+  const { lane, shape } = head;
+  const mayPreempt = !waits && hasVictims(pass, head);
+  const found = mayPreempt ? preempt(state, pass, head) : 'out';
+  if (found === 'has' || found === 'aside') return 'next';
+  if (mayPreempt || (!waits && !pass.failed.has(shape))) pass.over.set(lane, [shape.ask]);
+  return 'lane';
+}
+
+/** It has no place. */
+function goOn(state: State, pass: Pass, head: Head, waits: boolean, tried: Tried | 'untried'): Outcome {
+  const { reservations } = pass;
+  if (tried === 'over') return 'lane';
+  if (tried === 'kept') {
+    pass.kept.set(head.entry, reservations.keptFor(state.clockMs + head.passMs));
+    return plan(pass, head.job) ? 'next' : 'entry';
   }
-  if (isInDoubt(state, pass, head)) {
-    pass.unasked = null;
-    reservations.unshade();
-    if (!fitsNow(fleets, shape)) unfit(pass, shape);
-  }
-  if (overAt(project, user, shape.ask) !== null) {
-    const mayPreempt = !waits && hasVictims(pass, head);
-    const found = mayPreempt ? preempt(state, pass, head) : 'out';
-    if (found === 'has' || found === 'aside') return 'next';
-    if (mayPreempt || (!waits && !pass.failed.has(shape))) pass.over.set(lane, [shape.ask]);
-    return 'lane';
-  }
-  if (!waits && !hasFailed(pass, shape)) {
-    const tried = tryShape(state, pass, head);
-    if (tried === 'placed') return 'next';
-    if (tried === 'over') return 'lane';
-    if (tried === 'kept') {
-      pass.kept.set(head.entry, reservations.keptFor(state.clockMs + head.passMs));
-      return plan(pass, head.job) ? 'next' : 'entry';
-    }
-    if (isUntouched(pass)) unfit(pass, shape);
-    else pass.failed.add(shape);
+  if (tried === 'failed') {
+    if (isUntouched(pass)) unfit(pass, head.shape);
+    else pass.failed.add(head.shape);
   }
   const found = !waits && hasVictims(pass, head) ? preempt(state, pass, head) : 'out';
   if (found === 'has') return 'next';
@@ -264,7 +279,7 @@ function isUntouched({ placed, preemptions }: Pass): boolean {
  */
 function isInDoubt({ jobs, fleets }: State, pass: Pass, head: Head): boolean {
   const { shape } = head;
-  if (pass.unasked !== shape || !isUntouched(pass)) return false;
+  if (!isUntouched(pass)) return false;
   if (jobs.avoid(head.job).length > 0) return true;
   if (!isGreedy(shape) && fleets.live.resources.list.length === 0) return false;
   return pass.reservations.jobs.length > 0 || hasVictims(pass, head);
@@ -295,33 +310,40 @@ function preempt(state: State, pass: Pass, { job, shape }: Head): Found {
   return found;
 }
 
-function tryShape(state: State, pass: Pass, head: Head): 'placed' | 'over' | 'kept' | 'failed' {
-  const { fleets, projects } = state;
+type Tried = 'placed' | 'over' | 'kept' | 'failed';
+
+function tryShape(state: State, pass: Pass, head: Head): Tried {
   const { reservations } = pass;
-  const { job, lane, shape, project, user, passMs } = head;
+  const { shape, passMs } = head;
   if (pass.keptFromMs.size > 0 && pass.keptFromMs.get(shape)! <= passMs) return 'kept';
   const binding = reservations.binding(state.clockMs + passMs);
-  // Planned starts rest on durations. Who passes one counts in this walk as it did when it was let pass.
-  const endMs = state.clockMs + (reservations.any ? passMs : head.durationMs);
-  matchShape(shape, fleets.live.classes);
-  const within = pass.within.of(head);
+  matchShape(shape, state.fleets.live.classes);
+  pass.within.of(head);
   const placement = placeBeside(state, pass, head, binding);
-  if (placement === 'failed') return 'failed';
-  if (placement === 'kept') {
-    pass.keptFromMs.set(shape, passMs);
-    return 'kept';
-  }
-  if (placement === 'over') {
-    pass.over.set(lane, within.over);
-    return 'over';
-  }
+  return typeof placement === 'string'
+    ? notPlaced(pass, head, placement)
+    : takePlace(state, pass, head, placement);
+}
+
+function notPlaced(pass: Pass, { lane, shape, passMs }: Head, why: 'over' | 'kept' | 'failed'): Tried {
+  if (why === 'kept') pass.keptFromMs.set(shape, passMs);
+  if (why === 'over') pass.over.set(lane, pass.within.over);
+  return why;
+}
+
+/** Its places are taken, and what it uses is counted; both are given back when somebody with a planned start would start later. */
+function takePlace(state: State, pass: Pass, head: Head, placement: Placement): Tried {
+  const { fleets, projects } = state;
+  const { members, placed, reservations, within } = pass;
+  const { job, lane, shape, project, user } = head;
+  // Planned starts rest on durations. Who passes one counts in this walk as it did when it was let pass.
+  const endMs = state.clockMs + (reservations.any ? head.passMs : head.durationMs);
   // Of several alternatives the best is not always the one that was asked about last.
   const uses = shape.ranked.length > 1 ? projects.keys.placed(fleets.live, placement) : within.uses;
   projects.take(project, user, uses, 1);
-  const { members, placed } = pass;
   head.alike = placed.alikeOf(lane, uses, head.alike);
   placed.push(job, members.any ? members.next(job) : null, head.alike, placement, endMs);
-  if (reservations.admitsLast()) {
+  if (!reservations.any || reservations.admitsLast()) {
     if (members.any) members.take(job);
     pass.preemptions.placed(job, placement, uses);
     return 'placed';

@@ -40,13 +40,15 @@ export class PlanHasher {
     hashUnit(this.#hasher, unit);
     if (unit.kind === 'release') return;
     const { uses } = unit.kind === 'start' ? unit : unit.claim;
-    if (uses !== this.#uses) {
-      const own = new Hasher();
-      hashUses(own, uses);
-      [this.#a, this.#b] = own.lanes();
-      this.#uses = uses;
-    }
+    if (uses !== this.#uses) this.#hashUses(uses);
     this.#hasher.number(this.#a).number(this.#b);
+  }
+
+  #hashUses(uses: Uses): void {
+    const own = new Hasher();
+    hashUses(own, uses);
+    [this.#a, this.#b] = own.lanes();
+    this.#uses = uses;
   }
 
   digest(verdicts: Plan['verdicts']): string {

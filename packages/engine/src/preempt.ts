@@ -261,9 +261,12 @@ export class Preemptions {
   }
 
   /** Something was placed: offers of its nodes are stale, and so may be rights to runs of its project. */
-  placed(job: number, { from, to }: Placement, uses: Ask): void {
+  placed(job: number, placement: Placement, uses: Ask): void {
     // Without runs there is nobody to stop, and nobody looks.
-    if (!this.#allowed) return;
+    if (this.#allowed) this.#note(job, placement, uses);
+  }
+
+  #note(job: number, { from, to }: Placement, uses: Ask): void {
     this.#taken++;
     const { ledger } = this.#state.fleets.live;
     if (this.#searches.size > 0) for (let pick = from; pick < to; pick++) this.#touch(ledger.slot[pick]!);

@@ -154,10 +154,9 @@ export class Reservations {
   /**
    * The last job placed, whose places and use are taken, may stay unless a job with a planned start would start later for
    * it. Its places are beside all that is reserved; but where a gang chooses greedily the next plan could choose otherwise,
-   * so that it is made once more to see, a few times in a walk.
+   * so that it is made once more to see, a few times in a walk. Asked only where any start is planned.
    */
   admitsLast(): boolean {
-    if (this.#planned.length === 0) return true;
     const placed = this.#placed.last()!;
     const { project, user } = this.#state.queue.entryOf(placed.job).lane;
     let binding = 0;

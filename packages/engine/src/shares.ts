@@ -25,7 +25,10 @@ const exactBelow = 9_000_000_000;
 
 /** `amount / capacity` in millionths, rounded down; exact for all amounts, because long division keeps within 2^53. */
 export function millionths(amount: number, capacity: number): number {
-  if (amount < exactBelow) return Math.floor((amount * 1_000_000) / capacity);
+  return amount < exactBelow ? Math.floor((amount * 1_000_000) / capacity) : byDivision(amount, capacity);
+}
+
+function byDivision(amount: number, capacity: number): number {
   const whole = Math.floor(amount / capacity);
   const rest = (amount % capacity) * 1000;
   const thousandths = Math.floor(rest / capacity);

@@ -47,10 +47,11 @@ export function hashTasks(hasher: Hasher, { exclusive, port, tasks }: Omit<Place
     .number(exclusive ? 1 : 0)
     .number(port)
     .number(tasks.length);
-  for (const { rank, group, node, cpuMilli, memoryMib, devices, deviceMilli } of tasks) {
+  for (let i = 0; i < tasks.length; i++) {
+    const { rank, group, node, cpuMilli, memoryMib, devices, deviceMilli } = tasks[i]!;
     hasher.number(rank).number(group).text(node).number(cpuMilli).number(memoryMib).number(devices.length);
     hasher.number(deviceMilli);
-    for (const device of devices) hasher.number(device);
+    for (let d = 0; d < devices.length; d++) hasher.number(devices[d]!);
   }
 }
 
