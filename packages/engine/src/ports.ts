@@ -4,11 +4,16 @@ import { invariant } from '@muster/model';
 /** The lowest of so many ports from the first that is not taken, or -1. Taken ones may lie outside after the range moved. */
 export function lowestFree(taken: readonly number[], first: number, count: number): number {
   const last = taken.length - 1;
-  let port = first;
   // Mostly the lowest ones are taken, without a gap.
-  if (last >= 0 && taken[0] === first && taken[last] === first + last) port = first + last + 1;
-  else for (let i = 0; i <= last && taken[i]! <= port; i++) if (taken[i] === port) port++;
+  const isDense = last < 0 || (taken[0] === first && taken[last] === first + last);
+  const port = isDense ? first + last + 1 : firstGap(taken, first);
   return port < first + count ? port : -1;
+}
+
+function firstGap(taken: readonly number[], first: number): number {
+  let port = first;
+  for (let i = 0; i < taken.length && taken[i]! <= port; i++) if (taken[i] === port) port++;
+  return port;
 }
 
 export function takePort(taken: number[], port: number): void {

@@ -107,20 +107,24 @@ export class Turns {
   }
 
   #goOn(head: Head, used: boolean): void {
-    const { lane, starved, next } = head;
-    head.next = -1;
-    if (starved) {
-      if (head.position < 0) pop(this.#starved, this.#beforeStarved);
-      else down(this.#starved, 0, this.#beforeStarved);
-      this.#takeUp(lane, next, true);
+    if (head.starved) {
+      this.#settleFirst(this.#starved, head, this.#beforeStarved);
       return;
     }
     const { side } = head;
     const heads = this.#heads[side]!;
-    if (head.position < 0) pop(heads, this.#before);
-    else if (heads.length > 1) down(heads, 0, this.#before);
-    if (next >= 0) this.#takeUp(lane, next, false);
+    // Mostly the one that goes on is the only one there.
+    if (head.position < 0 || head.next >= 0 || heads.length > 1) this.#settleFirst(heads, head, this.#before);
     this.#refresh(side, used);
+  }
+
+  /** The first of a heap is at its next job, or has none left, and the entry behind it comes up. */
+  #settleFirst(heads: Head[], head: Head, before: Before<Head>): void {
+    const { lane, starved, next } = head;
+    head.next = -1;
+    if (head.position < 0) pop(heads, before);
+    else down(heads, 0, before);
+    this.#takeUp(lane, next, starved);
   }
 
   /** Nothing more of this lane can start: all of it leaves the line. */
@@ -270,12 +274,8 @@ export class Turns {
   /** The array of the first one has as many members out as may be: whoever comes after it has the turn. */
   #skip(heads: Head[], before: (a: Head, b: Head) => boolean): void {
     const head = heads[0]!;
-    const { lane, starved, next } = head;
-    head.next = -1;
     advance(head);
-    if (head.position < 0) pop(heads, before);
-    else down(heads, 0, before);
-    this.#takeUp(lane, next, starved);
+    this.#settleFirst(heads, head, before);
   }
 
   readonly #compareNext = (a: number, b: number): number =>
@@ -306,8 +306,11 @@ function advance(head: Head): void {
   if (head.at + 1 < head.end) {
     head.position++;
     head.job = head.chunk[++head.at]!;
-    return;
-  }
+  } else advanceFar(head);
+}
+
+/** On to the next chunk, or to the end. */
+function advanceFar(head: Head): void {
   const { entry, starved } = head;
   const jobs = starved ? entry.starved! : entry.jobs;
   const position = jobs.next(head.position);
