@@ -1,5 +1,5 @@
 // The Slurm driver on a real Slurm: gangs, what users write, other people's jobs, and hands from outside.
-import { existsSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunId } from '@muster/model';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -99,6 +99,39 @@ onSlurm('the Slurm driver', (slurm) => {
     expect(await subject.driver.stop(target, stop)).toEqual(accepted);
     expect(await ended(subject, run, 3)).toMatchObject(Array(3).fill({ ok: false, class: 'preemption' }));
     for (const rank of [0, 1, 2]) expect(await outputOf(run, rank)).toBe('ready\nasked\nstopped\n');
+  });
+
+  it('keeps the first and the last of an output that is longer than its limit, while it is written and after', async () => {
+    const run = freshRun();
+    const wall = 'head -c 8000000 /dev/zero | tr "\\0" x';
+    const [more, done] = [join(slurm().dir, 'more'), join(slurm().dir, 'done')];
+    const until = (file: string) => `until [ -e ${file} ]; do sleep 0.1; done`;
+    const script = `echo first; ${wall}; echo middle; ${until(more)}; ${wall}; echo last; ${until(done)}`;
+    // The driver's own: 1 MiB.
+    await submit(subject, run, { n1: [shellTask(0, script)], n2: [shellTask(1, 'echo short')] });
+    const read = (offset: number, rank = 0) => {
+      const asked = { node: subject.node, run, rank, offset, maxBytes: 4 * 1024 * 1024, waitMs: 0 };
+      return subject.driver.output(asked);
+    };
+    const file = join(slurm().shared, 'runs', run, 'output-0');
+    const kept = () => statSync(file, { throwIfNoEntry: false });
+    await eventually('what is in between is dropped while it runs', 60_000, () => {
+      const { size = 0, blocks = 0 } = kept() ?? {};
+      return size === 8_000_013 && blocks * 512 < 1_100_000;
+    });
+    expect(Buffer.from((await read(0)).data).toString()).toMatch(/^first\nx+$/);
+    expect((await read(0)).data.length).toBe(524_288);
+    const tail = await read(524_288);
+    expect(tail).toMatchObject({ offset: 8_000_013 - 393_216, size: 8_000_013, end: false });
+    expect(Buffer.from(tail.data).toString()).toMatch(/^x+middle\n$/);
+    writeFileSync(more, '');
+    writeFileSync(done, '');
+    expect(await ended(subject, run, 2)).toEqual([{ ok: true }, { ok: true }]);
+    // Of a job that is over nothing more is dropped or written.
+    const over = await read(600_000);
+    expect(over).toMatchObject({ offset: 16_000_018 - 393_216, size: 16_000_018, end: true });
+    expect(Buffer.from(over.data).toString()).toMatch(/^x+last\n$/);
+    expect(await outputOf(run, 1)).toBe('short\n');
   });
 
   it('submits no part of a gang that did not come whole', async () => {

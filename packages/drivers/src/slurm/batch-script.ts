@@ -6,6 +6,11 @@
 // having done anything. Then it is the run's supervisor: a step for each task, each exit written as it comes, and on USR1 the
 // stop that lies in the directory: where it says so the program is asked to save its work first, and waited for; then the job's
 // signal, its grace, and KILL. So a stop is seen through without us.
+//
+// A task writes its own output, into a file on the shared directory: nobody has to outlive it to write the last of it, and what Slurm kills
+// with a step has been written. Of what is longer than may be kept the script drops the middle, by a hole in the file: that takes no
+// room, moves nothing under the writer, and leaves the first half of the limit and the newest three eighths of it, as agents keep it.
+// Where it ends is told first (claim/dropped-R: from, to), so that nobody reads the hole for output.
 
 import { quoted } from './ssh.ts';
 
@@ -31,6 +36,32 @@ steps=()
 jobs=("$SLURM_JOB_ID")
 for ((i = 1; i < \${SLURM_HET_SIZE:-1}; i++)); do name="SLURM_JOB_ID_HET_GROUP_$i"; jobs+=("\${!name}"); done
 
+# Of these files. One call at a time: what was told must never be less than what was dropped. The script itself lies on a disk of this node.
+trim() {
+  [ -s "$dir/output-limit" ] && [ -s "$1" -o $# -gt 1 ] && [ ! -e "$dir/claim/uncapped" ] || return
+  read -r limit < "$dir/output-limit"
+  [ -n "$(find "$@" -size "+\${limit}c" -print -quit 2> /dev/null)" ] || return
+  { flock 9 && dropping "$@"; } 9< "$0"
+}
+dropping() {
+  while read -r size name; do
+    rank="\${name##*-}" to=$((limit / 2))
+    [ -e "$dir/claim/dropped-$rank" ] && read -r _ to < "$dir/claim/dropped-$rank"
+    [ "$((size - to))" -gt "$((limit / 2))" ] || continue
+    can_drop || return
+    to=$((size - limit * 3 / 8))
+    echo "$((limit / 2)) $to" > "$dir/claim/dropped-$rank.new" && mv "$dir/claim/dropped-$rank.new" "$dir/claim/dropped-$rank" || return
+    fallocate --punch-hole --offset "$((limit / 2))" --length "$((to - limit / 2))" "$name"
+  done < <(stat -c '%s %n' "$@" 2> /dev/null)
+}
+# Not every file system makes holes; there all of it is kept.
+can_drop() {
+  [ -e "$dir/claim/capped" ] && return
+  echo > "$dir/claim/probe"
+  if fallocate --punch-hole --offset 0 --length 1 "$dir/claim/probe" 2> /dev/null; then : > "$dir/claim/capped"
+  else : > "$dir/claim/uncapped"; return 1; fi
+}
+
 run() {
   group=(); [ "$6" != - ] && group=("--het-group=$6")
   srun "\${group[@]}" --nodes=1 --ntasks=1 --exact --export=ALL --quiet --nodelist="$2" --cpus-per-task="$3" --mem="$4" --gres="$5" \\
@@ -38,6 +69,7 @@ run() {
   code=$?
   # It says 0 also when the node of the task failed; of a task that ended well it has nothing to say.
   [ "$code" = 0 ] && grep -q "^srun: error:" "$dir/claim/srun-$1" && code=lost
+  trim "$dir/output-$1"
   stopped=no; [ -e "$dir/claim/stopping" -o -e "$dir/claim/asked" -o -e "$dir/claim/cancelled" ] && stopped=yes
   echo "$code $stopped" > "$dir/claim/exit-$1.new" && mv "$dir/claim/exit-$1.new" "$dir/claim/exit-$1"
 }
@@ -90,10 +122,11 @@ while read -r rank node cpus memory gres group; do
   run "$rank" "$node" "$cpus" "$memory" "$gres" "$group" &
   tasks+=("$!")
 done < "$dir/steps"
+[ -s "$dir/output-limit" ] && { (while sleep 10; do trim "$dir"/output-[0-9]*; done) & trimmer=$!; }
 for task in "\${tasks[@]}"; do
   while kill -0 "$task" 2> /dev/null; do wait "$task"; done
 done
-[ -n "$killer$waiter" ] && kill $killer $waiter 2> /dev/null
+kill $trimmer $killer $waiter 2> /dev/null
 exit 0
 `;
 }

@@ -23,7 +23,12 @@ import { localRunDirectories, type RunDirectories } from './run-directory.ts';
 const run = 'run_000000000000000001_1' as RunId;
 const stop: StopCommand = { run, reason: 'asked', class: 'cancelled', signal: 'INT', graceMs: 1500 };
 const words = new Map([[0, ['', 'A=b\nc', 'echo', '']]]);
-const files = { tasks: [{ rank: 0, node: 'n1', devices: [0, 1] }], steps: '0 n1 1 64M none\n', words };
+const files = {
+  tasks: [{ rank: 0, node: 'n1', devices: [0, 1] }],
+  steps: '0 n1 1 64M none\n',
+  outputLimitMib: 64,
+  words,
+};
 
 let shared: string;
 let directories: RunDirectories;
@@ -160,6 +165,26 @@ test('a run that is over can be claimed by nobody', async () => {
   expect(() => mkdirSync(claim())).toThrow(/ENOENT/);
   const { data, size } = await directories.readOutput(run, 0, 1, 3);
   expect([Buffer.from(data).toString(), size]).toEqual(['ell', 5]);
+});
+
+test('output is read around what was dropped of it, and nobody reads the hole', async () => {
+  await directories.prepare(run, files);
+  mkdirSync(claim());
+  writeFileSync(join(directories.of(run), 'output-0'), 'first....last');
+  const read = async (offset: number, most = 100) => {
+    const { data, size, ...at } = await directories.readOutput(run, 0, offset, most);
+    return [at.offset, Buffer.from(data).toString(), size];
+  };
+  expect(await read(0)).toEqual([0, 'first....last', 13]);
+  writeFileSync(join(claim(), 'dropped-0'), '5 9\n');
+  expect(await read(0)).toEqual([0, 'first', 13]);
+  expect(await read(1, 2)).toEqual([1, 'ir', 13]);
+  expect(await read(5)).toEqual([9, 'last', 13]);
+  expect(await read(8, 2)).toEqual([9, 'la', 13]);
+  expect(await read(11)).toEqual([11, 'st', 13]);
+  expect(await read(13)).toEqual([13, '', 13]);
+  await directories.forget(run);
+  expect(await read(6)).toEqual([9, 'last', 13]);
 });
 
 test('a command of an older epoch is not admitted, by whoever asks', async () => {

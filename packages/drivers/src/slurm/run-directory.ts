@@ -3,6 +3,8 @@
 //   steps, task-R  what the script and its steps read
 //   claim/         made once: by the script that runs, or by a stop that came first
 //   claim/cancelled  what is asleep in Slurm is ended by Slurm, because it is to stop
+//   output-limit   of each task, in bytes; empty where nothing limits it
+//   claim/dropped-R  from where to where the script dropped of its output
 //   claim/job, claim/started-R, claim/exit-R, claim/asked, claim/stopping, output-R: told by the script
 //   status-R/      for the task's own word of saved work (status-files.ts)
 //   refused        with what words Slurm did not take it
@@ -42,6 +44,8 @@ export interface RunFiles {
   }[];
   /** One line a task, as the script reads them. */
   readonly steps: string;
+  /** How much of the output of a task is kept; 0 for all of it. */
+  readonly outputLimitMib: number;
   /** What becomes each task's process, by rank. */
   readonly words: ReadonlyMap<number, readonly string[]>;
 }
@@ -89,7 +93,13 @@ export interface RunDirectories {
   refuse(run: RunId, detail: string): Promise<void>;
   /** With what words a run that is over was refused; null for one that was not. */
   refusal(run: RunId): Promise<string | null>;
-  readOutput(run: RunId, rank: number, offset: number, maxBytes: number): Promise<OutputPiece>;
+  /** Beyond the asked offset where what lay there was dropped. */
+  readOutput(
+    run: RunId,
+    rank: number,
+    offset: number,
+    maxBytes: number,
+  ): Promise<OutputPiece & { readonly offset: number }>;
   /** Null when there is none, or it is no plain file of a fair size; `before` again when nothing changed. */
   readStatus(run: RunId, rank: number, before: StatusText | null): Promise<StatusText | null>;
   /** The clock of the file system: it need not be this machine's. */
@@ -169,6 +179,14 @@ export function runDirectories(shared: string, files: SharedFiles, ownership: Ow
     return exits;
   }
 
+  async function droppedOf(dir: string, rank: number): Promise<{ from: number; to: number }> {
+    const text = await files.read(join(dir, 'claim', `dropped-${rank}`));
+    const [, from, to] = /^(\d{1,15}) (\d{1,15})\n$/.exec(text ?? '') ?? [];
+    return from === undefined
+      ? { from: Number.POSITIVE_INFINITY, to: 0 }
+      : { from: Number(from), to: Number(to) };
+  }
+
   /** It was stopped before it was submitted: nobody tells its end, so nobody forgets it either. */
   async function isOldTombstone(run: RunId, beforeMs: number): Promise<boolean> {
     const changedMs = await files.changedMs(of(run));
@@ -186,7 +204,7 @@ export function runDirectories(shared: string, files: SharedFiles, ownership: Ow
       return (names ?? []).filter(isRunId);
     },
     isOver: (run) => exists(over(run)),
-    async prepare(run, { tasks, steps, words }) {
+    async prepare(run, { tasks, steps, words, outputLimitMib }) {
       await make();
       const dir = of(run);
       const fresh = await files.makeNew(dir);
@@ -194,6 +212,7 @@ export function runDirectories(shared: string, files: SharedFiles, ownership: Ow
       if (!fresh && (await files.read(join(dir, 'run.json'))) !== null) return false;
       await Promise.all([
         files.write(join(dir, 'steps'), steps),
+        files.write(join(dir, 'output-limit'), outputLimitMib > 0 ? `${outputLimitMib * 1024 * 1024}\n` : ''),
         ...[...words].map(([rank, list]) =>
           files.write(join(dir, `task-${rank}`), list.map((word) => `${word}\0`).join('')),
         ),
@@ -243,8 +262,23 @@ export function runDirectories(shared: string, files: SharedFiles, ownership: Ow
     },
     refusal: (run) => files.read(join(over(run), 'refused')),
     async readOutput(run, rank, offset, maxBytes) {
-      const file = join(await where(run), `output-${rank}`);
-      return (await files.piece(file, offset, maxBytes)) ?? { data: new Uint8Array(), size: 0 };
+      const dir = await where(run);
+      const file = join(dir, `output-${rank}`);
+      for (let from = offset; ; ) {
+        const { data, size } = (await files.piece(file, from, maxBytes)) ?? {
+          data: new Uint8Array(),
+          size: 0,
+        };
+        // Asked afterwards: what is dropped is told before it goes.
+        const dropped = await droppedOf(dir, rank);
+        if (from >= dropped.from && from < dropped.to) from = dropped.to;
+        else
+          return {
+            offset: from,
+            data: data.subarray(0, from < dropped.from ? dropped.from - from : undefined),
+            size,
+          };
+      }
     },
     async readStatus(run, rank, before) {
       return files.stamped(join(await where(run), `status-${rank}`, 'status.json'), statusBytesMax, before);

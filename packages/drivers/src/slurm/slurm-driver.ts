@@ -211,9 +211,9 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
       // Whether it is over before what it wrote: nothing is written after that.
       const [evidence] = await Promise.all([directories.evidence(run), directories.checkOwner()]);
       const over = evidence?.exits.has(rank) === true || (await directories.isOver(run));
-      const { data, size } = await directories.readOutput(run, rank, offset, maxBytes);
-      const end = over && offset + data.length >= size;
-      if (data.length > 0 || end || performance.now() >= deadline) return { offset, data, size, end };
+      const read = await directories.readOutput(run, rank, offset, maxBytes);
+      const end = over && read.offset + read.data.length >= read.size;
+      if (read.data.length > 0 || end || performance.now() >= deadline) return { ...read, end };
       await pause(outputLookMs);
     }
   }

@@ -31,6 +31,7 @@ export const slurmCapabilities = [
   'unlike-groups',
   'uneven-nodes',
   'ask-checkpoint',
+  'output-limit',
 ] as const satisfies readonly Capability[];
 
 /** What a component of a Slurm job holds of each of its nodes. Which task gets what of it is said by the steps. */
@@ -66,6 +67,7 @@ export function submissionOf(
       command.tasks.map(({ rank, devices }) => ({ rank, node, devices })),
     ),
     steps: steps.join(''),
+    outputLimitMib: first.command.outputLimitMib,
     words: new Map(tasks.map((task) => [task.rank, wordsOf(task, own)])),
   };
   return { ok: true, options, files };

@@ -89,7 +89,7 @@ test('a node of Slurm is a node like any other, its words as labels', () => {
       'switch-0': 'leaf2',
       'switch-1': 'spine',
     },
-    capabilities: ['signals', 'unlike-groups', 'uneven-nodes', 'ask-checkpoint'],
+    capabilities: ['signals', 'unlike-groups', 'uneven-nodes', 'ask-checkpoint', 'output-limit'],
     address: '10.0.0.3',
     ports,
   });
