@@ -3,17 +3,24 @@
 import * as z from 'zod';
 import { clusterCommon } from './cluster-common.ts';
 import { kubernetesConfigSchema } from './kubernetes-config.ts';
+import { nearest } from './names.ts';
 import { slurmConfigSchema } from './slurm-config.ts';
 import { parseDurationMs } from './units.ts';
 
 /** For nodes that have an agent each; only says what they are. */
 const agentConfigSchema = z.strictObject({ kind: z.literal('agent'), ...clusterCommon });
 
-export const clusterConfigSchema = z.discriminatedUnion('kind', [
-  agentConfigSchema,
-  slurmConfigSchema,
-  kubernetesConfigSchema,
-]);
+export const clusterConfigSchema = z.discriminatedUnion(
+  'kind',
+  [agentConfigSchema, slurmConfigSchema, kubernetesConfigSchema],
+  { error: ({ code, input }) => (code === 'invalid_union' ? kindText(input) : undefined) },
+);
+
+function kindText(input: unknown): string {
+  const { kind } = input as { readonly kind?: unknown };
+  const near = typeof kind === 'string' ? nearest(kind, ['slurm', 'kubernetes', 'agent']) : undefined;
+  return `must be slurm, kubernetes or agent${near ? `; did you mean "${near}"?` : ''}`;
+}
 
 /** As it is kept, with every default said. */
 export type ClusterConfig = z.output<typeof clusterConfigSchema>;

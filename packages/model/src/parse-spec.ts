@@ -103,7 +103,9 @@ function issueProblems(
   if (issue.code === 'unrecognized_keys') {
     const known = knownKeys(at, schema);
     return issue.keys.slice(0, maxProblems).map((key) => {
-      const message = `unknown field "${clip(key)}"${hint(key, known)}`;
+      const message = known.includes(key)
+        ? `${kindOf(input, at)} has no field "${clip(key)}"; another kind has`
+        : `unknown field "${clip(key)}"${hint(key, known)}`;
       return { code: 'unknown-field' as const, path: pointer([...at, key]), message, value: null };
     });
   }
@@ -118,6 +120,12 @@ function issueProblems(
   const value = lookup(input, at);
   const message = issueText(issue, value, numberRule(issue, at, schema));
   return [{ code: 'invalid-field', path: pointer(at), message, value: shown(value) }];
+}
+
+/** What has a field that belongs to another of its kinds. */
+function kindOf(input: unknown, at: readonly PropertyKey[]): string {
+  const kind = lookup(input, [...at, 'kind']);
+  return typeof kind === 'string' ? `the kind ${clip(kind)}` : 'this kind';
 }
 
 /** Where there are few names, all of them; a long list helps less than the reference page. */

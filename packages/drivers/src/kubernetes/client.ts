@@ -93,7 +93,13 @@ export function createKubeClient(access: KubeAccess, settings: ClientSettings = 
   ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const sent = request({ ...options(method, path, body?.length ?? 0, who), ...more }, resolve);
-      sent.once('error', (error) => reject(new Unanswered(`${method} ${path}: ${error.message}`)));
+      sent.once('error', (error) =>
+        reject(
+          new Unanswered(
+            `the API server at ${access.server.host} does not answer: ${error.message} (${method} ${path})`,
+          ),
+        ),
+      );
       if (body) sent.write(body);
       sent.end();
     });

@@ -52,6 +52,21 @@ describe('a kubeconfig', () => {
     expect(String(tls.ca)).toBe('one');
   });
 
+  it('says of a file that cannot be read what it is for, and what is wrong with it', async () => {
+    expect(() => readKubeconfig(join(dir, 'none'))).toThrow(
+      `the kubeconfig ${dir}/none is not there, on the machine of the server`,
+    );
+    expect(() => readKubeconfig(dir)).toThrow(`the kubeconfig ${dir} is a directory, not a file`);
+    const gone = accessOf(text.replace('tokenFile: token', 'tokenFile: gone'), dir, 'second');
+    await expect(gone.credential()).rejects.toThrow(
+      `the tokenFile of the kubeconfig ${dir}/gone is not there`,
+    );
+    const noAuthority = accessOf(text.replace('ca.pem', 'no.pem'), dir, 'second');
+    await expect(noAuthority.credential()).rejects.toThrow(
+      `the certificate-authority of the kubeconfig ${dir}/no.pem is not there`,
+    );
+  });
+
   it('gives a named context, with files that are read anew because they are renewed in place', async () => {
     const access = readKubeconfig(join(dir, 'config'), 'second');
     const { token, tls } = await access.credential();

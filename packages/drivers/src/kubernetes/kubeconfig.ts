@@ -71,8 +71,12 @@ export function readKubeconfig(file: string, contextName?: string): KubeAccess {
   const open = (): string | null => writableByOthers(file);
   const read = () => {
     // Before its content: a change in between is then seen the next time.
-    const stamp = stampOf(file);
-    return { stamp, access: accessOf(readFileSync(file, 'utf8'), dirname(resolve(file)), contextName, open) };
+    const [stamp, text] = there(
+      'kubeconfig',
+      file,
+      () => [stampOf(file), readFileSync(file, 'utf8')] as const,
+    );
+    return { stamp, access: accessOf(text, dirname(resolve(file)), contextName, open) };
   };
   let last = read();
   const { server, namespace } = last.access;
@@ -94,6 +98,24 @@ export function readKubeconfig(file: string, contextName?: string): KubeAccess {
   };
 }
 
+/** What the file system says of a file names neither what it is for nor whose machine was asked. */
+function there<T>(what: string, file: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why =
+      code === 'ENOENT'
+        ? 'is not there'
+        : code === 'EISDIR'
+          ? 'is a directory, not a file'
+          : code === 'EACCES'
+            ? 'may not be read by the user that Muster runs as'
+            : `cannot be read (${message})`;
+    throw new KubeconfigError(`the ${what} ${file} ${why}, on the machine of the server`, { cause: error });
+  }
+}
+
 /** Another one for another content. */
 function stampOf(file: string): string {
   const { ino, size, mtimeNs } = statSync(file, { bigint: true });
@@ -111,7 +133,10 @@ export function accessOf(
   if (!read.success) throw new KubeconfigError(`not a kubeconfig: ${z.prettifyError(read.error)}`);
   const { data } = read;
   const wanted = contextName ?? data['current-context'];
-  if (!wanted) throw new KubeconfigError('the kubeconfig has no current context: name one');
+  if (!wanted)
+    throw new KubeconfigError(
+      'the kubeconfig has no current context: say which of its contexts it is (--context)',
+    );
   const chosen = pick(data.contexts, 'context', wanted).context;
   const where = pick(data.clusters, 'cluster', chosen.cluster).cluster;
   const who = pick(data.users ?? [], 'user', chosen.user).user;
@@ -119,19 +144,23 @@ export function accessOf(
   const server = new URL(where.server);
   if (server.protocol !== 'https:')
     throw new KubeconfigError(`the API server must be reached by https, not ${server.protocol}//`);
-  const file = (path: string): Buffer => readFileSync(resolve(dir, path));
-  const of = (data64: string | undefined, path: string | undefined): Buffer | undefined => {
+  const file = (name: string, path: string): Buffer =>
+    there(`${name} of the kubeconfig`, resolve(dir, path), () => readFileSync(resolve(dir, path)));
+  const of = <T extends object>(from: T, name: keyof T & string): Buffer | undefined => {
+    const { [name]: path, [`${name}-data`]: data64 } = from as Readonly<Record<string, string | undefined>>;
     if (data64 !== undefined) return Buffer.from(data64, 'base64');
-    return path === undefined ? undefined : file(path);
+    return path === undefined ? undefined : file(name, path);
   };
   const tls = (): KubeTls => ({
-    ...definite('ca', of(where['certificate-authority-data'], where['certificate-authority'])),
-    ...definite('cert', of(who['client-certificate-data'], who['client-certificate'])),
-    ...definite('key', of(who['client-key-data'], who['client-key'])),
+    ...definite('ca', of(where, 'certificate-authority')),
+    ...definite('cert', of(who, 'client-certificate')),
+    ...definite('key', of(who, 'client-key')),
     ...definite('servername', where['tls-server-name']),
   });
   const token = (): string | null =>
-    who.tokenFile === undefined ? (who.token ?? null) : file(who.tokenFile).toString('utf8').trim();
+    who.tokenFile === undefined
+      ? (who.token ?? null)
+      : file('tokenFile', who.tokenFile).toString('utf8').trim();
   const access = { server, namespace: chosen.namespace ?? null };
   // As for kubectl, what the file itself says goes before what a plugin would.
   if (who.exec === undefined || who.token !== undefined || who.tokenFile !== undefined)

@@ -34,11 +34,15 @@ export function openSlurm(config: SlurmConfig, { nodeName, ownership }: ListingC
     directories.tidy(keepMs).catch(() => {});
   }
 
-  /** Without its configuration a command of Slurm says little of that, or waits for a controller that nobody named. */
-  async function withCause(error: unknown): Promise<never> {
-    const where = over ? 'on the login node' : 'on the machine of the server';
+  const where = over ? 'on the login node' : 'on the machine of the server';
+
+  /** Without its configuration a command of Slurm waits for a controller that nobody named. */
+  async function checkConf(): Promise<void> {
     if (config.conf !== undefined && (await files.mode(config.conf).catch(() => 0)) === null)
       throw new Error(`Slurm's configuration file ${config.conf} (conf) is not there ${where}`);
+  }
+
+  function withCause(error: unknown): never {
     if (config.conf === undefined && String(error).includes('Could not establish a configuration source'))
       throw new Error(
         `Slurm's commands find no configuration ${where}; say where its slurm.conf is with conf (--conf), or put it where they look (/etc/slurm)`,
@@ -58,6 +62,7 @@ export function openSlurm(config: SlurmConfig, { nodeName, ownership }: ListingC
     ...driver,
     async look() {
       tidyNowAndThen();
+      await checkConf();
       return listingOf(await driver.look().catch(withCause), config, others);
     },
     // Every look asks anew.
@@ -78,7 +83,7 @@ export function listingOf(sight: Sight, config: SlurmConfig, others = new Others
       const held = taken.get(node.name);
       const theirs = others.of(node, held, planned.get(node.name) ?? none);
       const inventory = inventoryOf(node, switches.get(node.name) ?? new Map(), settings, held, theirs);
-      return { name: node.name, inventory, closed: closedOf(node, config) };
+      return { name: node.name, inventory, closed: closedOf(node, config, nodes) };
     }),
     reports: Map.groupBy(reports, ({ node }) => node),
   };
@@ -98,10 +103,18 @@ function deviceOf(
   };
 }
 
-function closedOf({ usable, state, reason, partitions }: SlurmNode, config: SlurmConfig): string | null {
+export function closedOf(
+  { usable, state, reason, partitions }: SlurmNode,
+  config: SlurmConfig,
+  all: readonly SlurmNode[],
+): string | null {
   if (!usable) return reason === '' ? `Slurm says ${state}` : `Slurm says ${state}: ${reason}`;
   const wanted = [config, ...Object.values(config.projects)].flatMap(({ partition }) => partition ?? []);
   if (config.partition === undefined || wanted.some((partition) => partitions.includes(partition)))
     return null;
-  return `it is in none of the partitions ${wanted.join(', ')}`;
+  const there = [...new Set(all.flatMap((node) => node.partitions))];
+  if (wanted.some((partition) => there.includes(partition)))
+    return `it is in none of the partitions ${wanted.join(', ')}`;
+  const what = wanted.length === 1 ? `partition ${wanted[0]}` : `partitions ${wanted.join(', ')}`;
+  return `Slurm has no ${what}; it has ${there.join(', ') || 'none'}`;
 }

@@ -49,6 +49,13 @@ test('a directory that is not there is not made, and says what to do; once it is
   expect(await directories.open()).toEqual([]);
 });
 
+test('a file in place of the directory is told as one', async () => {
+  const file = join(shared, 'file');
+  writeFileSync(file, '', { mode: 0o600 });
+  const wrong = localRunDirectories(file, testOwnership());
+  await expect(wrong.open()).rejects.toThrow(`${file} is a file; give a directory that every node sees`);
+});
+
 test("a directory belongs to who came first, by any path, and in another's nothing is touched", async () => {
   await directories.prepare(run, files);
   const link = `${shared}-link`;

@@ -124,13 +124,18 @@ export function runDirectories(shared: string, files: SharedFiles, ownership: Ow
   let marks = 0;
   const make = (): Promise<unknown> => {
     made ??= checked(shared, files)
-      .then(checkOwner)
+      .then(() => checkOwner().catch(noDirectory))
       .then(() => Promise.all(['runs', 'over', 'epoch'].map((name) => files.makeNew(join(shared, name)))));
     made.catch(() => {
       made = null;
     });
     return made;
   };
+
+  function noDirectory(error: unknown): never {
+    if (!/ENOTDIR|not a directory/i.test(String(error))) throw error;
+    throw new Error(`${shared} is a file; give a directory that every node sees`);
+  }
 
   async function checkOwner(): Promise<void> {
     const file = join(shared, 'owner');

@@ -1,6 +1,8 @@
+import type { SlurmConfig } from '@muster/model';
 import { expect, test } from 'vitest';
 import { expandHostlist } from './hostlist.ts';
 import { inventoryOf } from './inventory.ts';
+import { closedOf } from './open-slurm.ts';
 import { parseTopology } from './topology.ts';
 
 test('names of nodes are written out, with their zeros and what follows', () => {
@@ -93,6 +95,11 @@ test('a node of Slurm is a node like any other, its words as labels', () => {
     address: '10.0.0.3',
     ports,
   });
+  const closed = (partition: string, projects = {}) =>
+    closedOf(node, { partition, projects } as SlurmConfig, [node, { ...node, partitions: ['far'] }]);
+  expect(closed('debug')).toBeNull();
+  expect(closed('far')).toBe('it is in none of the partitions far');
+  expect(closed('mian')).toBe('Slurm has no partition mian; it has main, debug, far');
   const others = { cpus: 6, memoryMib: 5000, devices: new Map([['h100', 1]]) };
   const settings = { ports, device: (type: string) => ({ model: type, memoryMib: 0 }) };
   const left = inventoryOf(node, new Map(), settings, others, new Set([0]));
