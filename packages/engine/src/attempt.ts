@@ -9,7 +9,7 @@ import { strandedMicro } from './mix.ts';
 import { amountRoom, compareTightness, isClosed, labelsAllowed, roomFor, scoreOn } from './node-room.ts';
 import { candidates, type Filling, type Into, pack, roomiest, roomsOf } from './packing.ts';
 import { Rooms } from './rooms.ts';
-import { isTied, mayTakeLess, type Option, type Shape } from './shape.ts';
+import { isTied, type Option, type Shape, takesVary } from './shape.ts';
 import type { SortedInts } from './sorted-ints.ts';
 import { spread } from './spread.ts';
 import { takeTasks } from './take-tasks.ts';
@@ -107,7 +107,7 @@ export class Attempt {
     if (topology.mode === 'preferred') {
       const { to, port, portSlot } = this.placement;
       const placed = this.#placeTogether(topology, wanted, into, filling, level, region);
-      if (placed === wanted || !mayTakeLess(this.#shape, group, chosen)) return placed;
+      if (placed === wanted || !takesVary(this.#shape, group, chosen)) return placed;
       // As if nothing were preferred: that makes no job wait.
       this.#undoTo({ to, port, portSlot });
       return into(region, -1, wanted);

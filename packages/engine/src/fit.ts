@@ -13,7 +13,7 @@ import type { Fleet } from './fleet.ts';
 import { type Placement, undo } from './ledger.ts';
 import { scoreOn } from './node-room.ts';
 import { candidates, roomiest, roomsOf } from './packing.ts';
-import { isTied, mayTakeLess, type Ranked, type Shape } from './shape.ts';
+import { isTied, type Ranked, type Shape, takesVary } from './shape.ts';
 import { root } from './tree.ts';
 
 const anyNode: ReadonlySet<number> = new Set();
@@ -190,8 +190,8 @@ function placeOn(
 /**
  * The domains that a gang with a required or preferred topology may be tried in, best first: those of the level with room for
  * each group by itself, least room for the group that chooses first first, then by path; preferred goes on with the levels above. Where
- * tasks may take less of a resource than they are counted for, it ends with the whole fleet as if nothing were preferred: no preference
- * makes a job wait.
+ * tasks may take another amount of a resource than they are counted for, it ends with the whole fleet as if nothing were preferred: no
+ * preference makes a job wait.
  */
 export function groundsOf(
   fleet: Fleet,
@@ -208,7 +208,7 @@ export function groundsOf(
   for (let l = level; l >= (mode === 'required' ? level : -1); l--)
     for (const region of holding(fleet, shape, combination, order, l, root))
       grounds.push({ region, packLevel: level, near: -1, certain: false, avoid });
-  const isOpen = mode === 'preferred' && shape.groups.some((_, g) => mayTakeLess(shape, g, combination[g]!));
+  const isOpen = mode === 'preferred' && shape.groups.some((_, g) => takesVary(shape, g, combination[g]!));
   if (isOpen) for (const packLevel of [level, -1]) grounds.push({ ...wholeFleet, packLevel, avoid });
   return grounds;
 }

@@ -35,8 +35,8 @@
 //         least a task needs of them anywhere). Among domains that hold all, least room first, then the path of names; a
 //         gang that needs several takes, again and again, the one with least room that holds all that is left, else the
 //         one with most room. The job's own topology counts the group that chooses first, in domains with room for each of the
-//         groups; `preferred` goes from its level up, level by level, to the whole fleet, and where tasks may take less of a
-//         resource than they are counted for, at last there as if nothing were preferred. Where groups that must be near each
+//         groups; `preferred` goes from its level up, level by level, to the whole fleet, and where tasks may take another
+//         amount of a resource than they are counted for, at last there as if nothing were preferred. Where groups that must be near each
 //         other find no place so, they are tried together in one domain of that level after the other, the same way, and of
 //         several levels the widest first. At most 64 domains of a level are tried, and the
 //         one with most room.

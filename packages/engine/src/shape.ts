@@ -196,9 +196,12 @@ export function isOneTask(shape: Shape): boolean {
   return shape.groups.length === 1 && shape.groups[0]!.demand.tasks === 1 && !asksForPlaces(shape);
 }
 
-/** Whether the models that its tasks get may make them take less of a countable resource than they are counted for. */
-export function mayTakeLess({ groups }: Shape, group: number, alternative: number): boolean {
-  return groups[group]!.options[alternative]!.fits.some((fit) => fit.needsLess);
+/** Whether its tasks may take less of a countable resource than they are counted for, or more: by the models and nodes that they get. */
+export function takesVary({ groups }: Shape, group: number, alternative: number): boolean {
+  const { fits } = groups[group]!.options[alternative]!;
+  return fits.some(
+    ({ needsLess, needs }) => needsLess || needs.some((need, r) => need !== fits[0]!.needs[r]),
+  );
 }
 
 /** Whether the group must be near another, or another near it. */

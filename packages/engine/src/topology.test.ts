@@ -347,6 +347,22 @@ describe('power of a rack', () => {
     expect(starts(world.cycle())[0]?.tasks.map((task) => task.node)).toEqual(['node_b', 'node_c']);
   });
 
+  test('that tasks take more of on some nodes keeps no job waiting that only prefers one node', () => {
+    const perDevice = { A100: 5, H100: 3 };
+    const resources = [{ ...power, capacity: { default: 11 }, perDevice }];
+    const policy = { ...limited, topology: { ...limited.topology, resources } };
+    const nodes = [
+      node('a', { labels: { rack: 'b' }, devices: devices(8, 'A100') }),
+      node('b', { labels: { rack: 'b' }, devices: devices(2) }),
+    ];
+    const preferences = [{ label: 'node', op: 'in' as const, values: ['b'], weight: 1 }];
+    for (const topology of [null, { level: 'node', mode: 'preferred' } as const]) {
+      const world = worldOf(nodes, policy);
+      world.submit(job(1, demand(group([gpus(1)], { tasks: 3 }), { preferences, topology })));
+      expect(starts(world.cycle())[0]?.tasks).toHaveLength(3);
+    }
+  });
+
   test('that tasks may not need in full is no reason to stop nobody', () => {
     const world = worldOf([mixed], limited);
     world.submit(job(1, demand(group([gpus(1)]), { exclusive: true }), { tier: 'spot' }));

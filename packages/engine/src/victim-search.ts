@@ -15,7 +15,7 @@ import type { Project } from './projects.ts';
 import type { Rights } from './rights.ts';
 import type { Rooms } from './rooms.ts';
 import type { RunTable } from './run-table.ts';
-import { isGreedy, matchShape, mayTakeLess, type Shape } from './shape.ts';
+import { isGreedy, matchShape, type Shape } from './shape.ts';
 import type { State } from './state.ts';
 import { putBack, takeOut } from './take-out.ts';
 import { root } from './tree.ts';
@@ -277,7 +277,7 @@ export class VictimSearch {
   }
 
   #isTooLittle(option: number): boolean {
-    if (mayTakeLess(this.#shape, 0, option)) return false;
+    if (this.#shape.groups[0]!.options[option]!.fits.some((fit) => fit.needsLess)) return false;
     this.#rooms[option] ??= roomsOf(this.#state.fleets.live, this.#shape, 0, option);
     return this.#rooms[option].sync().room[root]! < this.#shape.groups[0]!.demand.tasks;
   }
