@@ -78,10 +78,13 @@ export async function sightOf(
   const reports: ListedReport[] = [];
   const unheard: RunId[] = [];
   const ours = new Set<SlurmJob>();
+  /** Those of which the run waits to begin. */
+  const mayBegin = new Set<SlurmJob>();
   const lost: LostStart[] = [];
   for (const [run, evidence] of late) {
     const own = jobsOf(run, evidence, jobs);
     for (const job of own) ours.add(job);
+    for (const job of own) if (isAwaited(job, evidence)) mayBegin.add(job);
     if (!evidence) continue;
     lost.push(...own.filter((job) => isLostStart(job, evidence)).map((job) => ({ run, job, evidence })));
     const halt = firstOf(own, (job) => haltOf(job, controller.nowS));
@@ -98,9 +101,7 @@ export async function sightOf(
     for (const { node, devices } of evidence?.tasks ?? [])
       if (devices.length > 0) planned.set(node, new Set([...(planned.get(node) ?? []), ...devices]));
   const { boot, hasAccounting } = controller;
-  const begun = new Set(lost.map(({ job }) => job));
-  const neverBegun = new Set([...ours].filter((job) => !begun.has(job)));
-  const overdue = waits.overdue(neverBegun, controller.nowS);
+  const overdue = waits.overdue(mayBegin, controller.nowS);
   const lostStarts = overLostStarts(lost, circumstances);
   const taken = takenBy(jobs.all, ours);
   const about = { nodes, switches, boot, settled, reports, taken, planned };
@@ -113,6 +114,12 @@ export function jobsOf(run: RunId, evidence: Evidence | null, jobs: KeyedJobs): 
   const claimant = id === null ? undefined : jobs.claimant(run, id);
   const own = jobs.of(run);
   return claimant && !own.includes(claimant) ? [...own, claimant] : own;
+}
+
+/** Not one that finds its key claimed by another when it begins, or that began and is taken for waiting (lost-starts.ts). */
+function isAwaited({ id, restarts }: SlurmJob, evidence: Evidence | null): boolean {
+  const claimant = evidence?.claim?.job ?? null;
+  return claimant === null || (id === claimant && restarts > 0);
 }
 
 /** Suspended, it hears nothing; and in the second after it was resumed Slurm takes signals and drops them (measured). */

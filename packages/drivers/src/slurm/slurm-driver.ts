@@ -248,7 +248,8 @@ export function createSlurmDriver(deps: SlurmDeps): SlurmDriver {
     async look() {
       const sight = await sightOf(commands, directories, jobs, nodes, silent, accounting, waits);
       hasAccounting = sight.hasAccounting;
-      await Promise.all([
+      // What fails is tried again by the next look; it is no silence of the cluster.
+      await Promise.allSettled([
         ...[...sight.overdue].map(([run, reason]) => giveUp(run, reason)),
         ...sight.unheard.map(tellAgain),
         ...sight.lostStarts.map(endLostStart),
