@@ -231,10 +231,11 @@ export function createKubernetesDriver(deps: KubernetesDeps): KubernetesDriver {
   }
 
   async function catchUp(names: readonly string[]): Promise<void> {
-    askAtMs = 0;
     if (names.length > fewNodes)
       await Promise.all([own.refresh(), neighbours.refresh(), others.refresh(), nodes.refresh()]);
     else await each(names, (name) => refreshNode(own, name, (run) => book.of(run)));
+    // The next look also asks whether it is the same cluster.
+    askAtMs = 0;
   }
 
   async function look(fresh = false): Promise<KubernetesSight> {

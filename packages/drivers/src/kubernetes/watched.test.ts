@@ -135,11 +135,20 @@ it('takes what was listed alone where its watch has not come so far, and then no
     await tells('MODIFIED', { uid: 'a', version: 13 });
     expect(await kept()).toEqual(['a 15', 'b 12']);
     await tells('MODIFIED', { uid: 'a', version: 16 });
+    // A list that is on its way is older than what the watch tells meanwhile.
+    const late = Promise.withResolvers<unknown>();
+    lists(() => late.promise);
+    const only = watched.refreshOnly('spec.nodeName=n1');
     await tells('DELETED', { uid: 'b', version: 17 });
-    // A list on its way is older than what the watch told since.
-    lists(async () => listOf(14, [{ uid: 'b', version: 12 }]));
-    await watched.refreshOnly('spec.nodeName=n1');
+    late.resolve(listOf(16, [{ uid: 'b', version: 12 }]));
+    await only;
     expect(await kept()).toEqual(['a 16']);
+    // Two lists on their way, and the older one comes last.
+    lists(async () => listOf(30, [{ uid: 'c', version: 29 }]));
+    await watched.refreshOnly('metadata.name=c');
+    lists(async () => listOf(28, [{ uid: 'c', version: 27 }]));
+    await watched.refreshOnly('metadata.name=c');
+    expect(await kept()).toEqual(['a 16', 'c 29']);
   } finally {
     watched.close();
   }
@@ -158,9 +167,28 @@ it('keeps what was listed alone through a list of all that began before, and not
     long.resolve(listOf(25, [{ uid: 'a', version: 24 }]));
     await all;
     expect(await kept()).toEqual(['a 24', 'c 28']);
+    // Whoever asks for one only is answered by an older cluster, and believes all of that.
     lists(async () => listOf(2, [{ uid: 'a', version: 1 }]));
-    await watched.refresh();
+    await watched.refreshOnly('metadata.name=a');
     expect(await kept()).toEqual(['a 1']);
+  } finally {
+    watched.close();
+  }
+});
+
+it('keeps what was listed alone ahead of its watch when a list of all fails', async () => {
+  const { watched, lists, tells, kept } = playThings();
+  try {
+    await kept();
+    await pause(20);
+    lists(async () => listOf(20, [{ uid: 'a', version: 15 }]));
+    await watched.refreshOnly('metadata.name=a');
+    lists(() => Promise.reject(new ApiError(503, '', 'etcd is away')));
+    await expect(watched.refresh()).rejects.toThrow('etcd is away');
+    lists(async () => listOf(20, [{ uid: 'a', version: 15 }]));
+    await pause(500);
+    await tells('MODIFIED', { uid: 'a', version: 13 });
+    expect(await kept()).toEqual(['a 15']);
   } finally {
     watched.close();
   }

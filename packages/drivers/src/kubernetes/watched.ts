@@ -83,27 +83,37 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
   }
 
   async function relist(): Promise<void> {
-    // What was ahead until here is in the list.
-    ahead.clear();
+    const before = new Map(ahead);
     const found = new Map<string, T>();
     const listedVersion = await listAll({}, (item) => {
       const value = read(item);
       if (value !== null) found.set(named.parse(item).metadata.uid, value);
     });
-    // A long list is of when it began.
-    for (const [uid, ownVersion] of ahead) {
+    // A long list is of when it began: what was listed by itself since may be newer.
+    for (const [uid, own] of ahead) {
       const value = current.get(uid);
-      if (ownVersion <= Number(listedVersion)) ahead.delete(uid);
+      if (before.get(uid) === own || own <= Number(listedVersion)) ahead.delete(uid);
       else if (value !== undefined) found.set(uid, value);
     }
     replace(found);
     version = listedVersion;
   }
 
+  async function refresh(): Promise<ReadonlyMap<string, T>> {
+    // One that is under way may have begun before this call.
+    await listing?.catch(() => {});
+    const again = listed();
+    following.abort();
+    await again;
+    return current;
+  }
+
   async function listOnly(fieldSelector: string): Promise<readonly T[]> {
     if (version === null) await listed();
+    const began = Number(version);
     const found: T[] = [];
-    await listAll({ fieldSelector }, (item) => {
+    const narrowed = [query.fieldSelector, fieldSelector].filter((one) => one !== undefined).join(',');
+    const listedVersion = await listAll({ fieldSelector: narrowed }, (item) => {
       const value = read(item);
       if (value === null) return;
       found.push(value);
@@ -113,6 +123,8 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
       ahead.set(uid, Number(own));
       keep(uid, value);
     });
+    // No list is behind a watch that it begins after, unless the cluster was set back: then no version says anything.
+    if (Number(listedVersion) < began) await refresh();
     return found;
   }
 
@@ -198,14 +210,7 @@ export function watch<T>(client: KubeClient, settings: WatchSettings<T>): Watche
         throw new Error(`the watch of ${path} is broken: ${broken.why}`);
       return current;
     },
-    async refresh() {
-      // One that is under way may have begun before this call.
-      await listing?.catch(() => {});
-      const again = listed();
-      following.abort();
-      await again;
-      return current;
-    },
+    refresh,
     refreshOnly: listOnly,
     close() {
       closing.abort();
