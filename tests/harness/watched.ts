@@ -19,7 +19,7 @@ export function watched(driver: { look(): Promise<{ readonly reports: readonly L
 
   async function look(): Promise<void> {
     const { reports } = await driver.look();
-    observed.push(...reports.flatMap((report) => observations({ told }, report)));
+    observed.push(...reports.flatMap((report) => observations(told, report)));
     // What was told is remembered also of what is not listed for a moment.
     for (const report of reports) told.set(`${report.run}/${report.rank}`, toldOf(report));
   }

@@ -16,7 +16,7 @@ import {
   type StartCommand,
 } from '@muster/model';
 import type { Store } from '@muster/store';
-import { type ClusterDriver, type ClusterSight, NotWritten } from './cluster.ts';
+import { type ClusterDriver, type ClusterSight, NotWritten } from './cluster-driver.ts';
 import { RunPlaces } from './run-places.ts';
 import type { World } from './world.ts';
 

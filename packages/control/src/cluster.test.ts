@@ -5,7 +5,9 @@ import { freshId, type Inventory, type NodeId, type RunId } from '@muster/model'
 import type { Seen, Store } from '@muster/store';
 import { expect, it } from 'vitest';
 import { byNode } from './by-node.ts';
-import { type ClusterDriver, type ClusterReport, observations, startCluster } from './cluster.ts';
+import { startCluster } from './cluster.ts';
+import type { ClusterDriver, ClusterReport } from './cluster-driver.ts';
+import { observations } from './cluster-news.ts';
 import { virtualWorld } from './testing/virtual-world.ts';
 
 const node = freshId('node', 1, new Uint8Array(9));
@@ -44,6 +46,10 @@ function play() {
     /** Of which nodes what is kept was brought up to now, and until when that takes. */
     caughtUp: [] as NodeId[][],
     catchUp: Promise.resolve(),
+    /** A look that has seen the cluster, and does not come back before. */
+    looked: Promise.resolve(),
+    /** Nobody takes a hello. */
+    refuses: false,
   };
   const committed = <T>(value: T) => ({ outcome: 'committed', sequence: 1, value });
   const store = {
@@ -52,7 +58,7 @@ function play() {
       stage.isolation = isolation;
       const held = tasks.map(({ state, halt }) => `${state}${halt ? ` ${halt.message}` : ''}`);
       said.push(`hello ${session.split('-').at(-1)}: ${held.join()}`);
-      return committed({ beatMs: 4000 });
+      return stage.refuses ? { outcome: 'refused', refusal: 'replaced' } : committed({ beatMs: 4000 });
     },
     renew: async ({ keys }: { keys: readonly RunId[] }) => {
       stage.renewals++;
@@ -74,7 +80,7 @@ function play() {
       stage.looks++;
       if (!stage.answers) throw new Error('the controller does not answer');
       const { boot, settled, reports, nodes } = stage;
-      await Promise.resolve();
+      await stage.looked;
       const inventories = new Map(nodes.map((one) => [one, stage.inventory]));
       return { boot, settled, nodes: inventories, reports: (of: NodeId) => (of === node ? reports : none) };
     },
@@ -201,7 +207,26 @@ it('tells in a hello what a look shows that began after the cluster was caught u
   expect(cluster.speaksFor(other)).toBe(true);
 });
 
-it('prepares a hello anew when the controller lives anew meanwhile, and forgets it when another server leads', async () => {
+it('tells no hello by a look that was under way when the cluster was caught up with', async () => {
+  const { stage, said, look } = play();
+  await look();
+  const list = Promise.withResolvers<void>();
+  Object.assign(stage, { boot: 'second', catchUp: list.promise });
+  await look();
+  const seen = Promise.withResolvers<void>();
+  stage.looked = seen.promise;
+  await look();
+  // What it saw was before.
+  list.resolve();
+  stage.reports = [report('running')];
+  await look();
+  stage.looked = Promise.resolve();
+  seen.resolve();
+  await look();
+  expect(said).toEqual(['hello 1: ', 'hello 2: running']);
+});
+
+it('prepares a hello anew when the controller lives anew meanwhile, and when this server leads again', async () => {
   const { stage, said, look } = play();
   const list = Promise.withResolvers<void>();
   stage.catchUp = list.promise;
@@ -217,9 +242,21 @@ it('prepares a hello anew when the controller lives anew meanwhile, and forgets 
   await look();
   stage.epoch = null;
   await look();
+  // Prepared for a leader that is no more; another one has sent since.
   late.resolve();
+  Object.assign(stage, { epoch: 9, catchUp: new Promise(() => {}) });
   await look();
+  await look();
+  expect(stage.caughtUp).toHaveLength(4);
   expect(said).toEqual(['hello 1: ']);
+});
+
+it('looks no more often than else while its hellos are refused', async () => {
+  const { stage, said, world } = play();
+  stage.refuses = true;
+  await world.advance(20_000);
+  expect(said.length).toBeGreaterThan(3);
+  expect(stage.looks).toBeLessThan(30);
 });
 
 it('tries again when the cluster does not answer while it is caught up with', async () => {
@@ -291,12 +328,11 @@ it('gets the commands of its own nodes, and the agents those of theirs', async (
 
 it('tells each word of saved work once, before an end that came with it', () => {
   const saved = { word: 'a', agoMs: 5, step: 3, path: null };
-  const told = (state: ClusterReport['state'], word: string | null) => ({
-    told: new Map([[`${run}/0`, { state, word, halt: null }]]),
-  });
+  const told = (state: ClusterReport['state'], word: string | null) =>
+    new Map([[`${run}/0`, { state, word, halt: null }]]);
   const kinds = (before: Parameters<typeof observations>[0], task: ClusterReport) =>
     observations(before, task).map(({ kind }) => kind);
-  expect(kinds({ told: new Map() }, report('running', { saved }))).toEqual(['started', 'checkpoint']);
+  expect(kinds(new Map(), report('running', { saved }))).toEqual(['started', 'checkpoint']);
   expect(kinds(told('running', 'a'), report('running', { saved }))).toEqual([]);
   expect(
     observations(told('running', 'a'), report('ended', { saved: { ...saved, word: 'b' } })),

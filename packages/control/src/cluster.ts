@@ -2,63 +2,15 @@
 // what the cluster lists is settled, renews while it answers, and reports what is new. A controller that was started anew, and a
 // command of which nothing is known, make a new session: what the cluster holds is told again, and only then is an open row handed
 // out again. So start-up, leader change and a lost answer are one path, as for an agent that connects.
-import type { CommandAnswer, CommandTarget, Driver, Saved } from '@muster/drivers';
-import {
-  type Halt,
-  type Inventory,
-  type NodeId,
-  OperationalError,
-  type RunId,
-  type ServerId,
-  type StartCommand,
-  type StopCommand,
-  type TaskReport,
-} from '@muster/model';
-import type { DispatchSession, HeldTask, NodeSession, Seen, Store } from '@muster/store';
+import type { CommandAnswer, CommandTarget, Driver } from '@muster/drivers';
+import type { Inventory, NodeId, RunId, ServerId, StartCommand, StopCommand } from '@muster/model';
+import type { DispatchSession, NodeSession, Store } from '@muster/store';
+import type { ClusterDriver, ClusterReport, ClusterSight } from './cluster-driver.ts';
+import { NotWritten } from './cluster-driver.ts';
+import { asTold, observations, type Told, toldOf, withoutSaved } from './cluster-news.ts';
 import { Introductions, type Prepared } from './introductions.ts';
 import { type Loop, startLoop } from './loop.ts';
 import type { World } from './world.ts';
-
-/** What a look at the cluster showed. */
-export interface ClusterSight {
-  /** Another word for another life of the cluster's controller. */
-  readonly boot: string;
-  /** What is not listed does not run. */
-  readonly settled: boolean;
-  /** The nodes of it that can be spoken for now, with what each has. */
-  readonly nodes: ReadonlyMap<NodeId, Inventory>;
-  readonly reports: (node: NodeId) => readonly ClusterReport[];
-}
-
-export interface ClusterReport extends TaskReport {
-  /** Its process was there, whatever became of it since. */
-  readonly began: boolean;
-  /** What it last said of its saved work. */
-  readonly saved?: Saved;
-  /** What an outside hand did to its run there. */
-  readonly halt?: Halt;
-}
-
-/** What was told of a task. */
-export interface Told {
-  readonly state: TaskReport['state'];
-  /** Its last word of saved work; null when it never spoke. */
-  readonly word: string | null;
-  /** What kept it in its cluster, in words; null when nothing did. */
-  readonly halt: string | null;
-}
-
-/** The cluster answered, and what it lists could not be written down: that is no silence of the cluster. */
-export class NotWritten extends OperationalError {}
-
-export interface ClusterDriver extends Driver {
-  /** Rejects when the cluster does not answer or cannot be read, and with NotWritten. */
-  look(): Promise<ClusterSight>;
-  /** A look that begins after this misses nothing that was answered of these nodes before this call. Looks go on beside it. */
-  catchUp(nodes: readonly NodeId[]): Promise<void>;
-  /** The end of its tasks on this node is committed, and need not be told again. */
-  forget(run: RunId, node: NodeId): void;
-}
 
 export interface ClusterDeps {
   readonly world: World;
@@ -124,14 +76,26 @@ export function startCluster(deps: ClusterDeps): Cluster {
   let counter = 0;
   /** By run and node; the oldest come first. */
   const awaited = new Map<string, Awaited>();
+  /** Strangers, by run and node, that the cluster is being asked to stop. */
+  const stopping = new Set<string>();
   /** Starts that were sent to a node and not answered yet. */
   const starts = new Map<NodeId, number>();
   const introductions = new Introductions({
     store,
-    catchUp: (nodes) => driver.catchUp(nodes),
+    catchUp,
     underWay: (node) => starts.get(node) ?? 0,
     onPrepared: () => loop.wake(),
   });
+
+  async function catchUp(nodes: readonly NodeId[]): Promise<void> {
+    try {
+      await driver.catchUp(nodes);
+    } catch (error) {
+      const about = { nodes: nodes.length, error: String(error) };
+      world.log.warn(about, 'what a cluster has on its nodes could not be listed; it is tried again');
+      throw error;
+    }
+  }
 
   async function submit(target: CommandTarget, command: StartCommand): Promise<CommandAnswer> {
     const { node } = target;
@@ -230,14 +194,19 @@ export function startCluster(deps: ClusterDeps): Cluster {
   }
 
   async function introduce({ boot, replaces }: Prepared, sight: ClusterSight): Promise<void> {
-    if (sight.settled && sight.boot === boot)
-      await inGroups([...replaces], hellosAtOnce, sight, ([node, session]) => hello(node, session, sight));
-    introductions.done();
+    const isTimely = sight.settled && sight.boot === boot;
+    let welcomed = 0;
+    if (isTimely)
+      await inGroups([...replaces], hellosAtOnce, sight, async ([node, session]) => {
+        if (await hello(node, session, sight)) welcomed++;
+      });
+    introductions.done({ allRefused: isTimely && welcomed === 0 });
+    if (welcomed > 0) deps.onReady();
   }
 
-  async function hello(node: NodeId, replaces: string | null, sight: ClusterSight): Promise<void> {
+  async function hello(node: NodeId, replaces: string | null, sight: ClusterSight): Promise<boolean> {
     const inventory = sight.nodes.get(node);
-    if (!inventory) return;
+    if (!inventory) return false;
     const { boot } = sight;
     const tasks = sight.reports(node);
     const name = `${server}.${deps.process}-${node}-${++counter}`;
@@ -247,12 +216,12 @@ export function startCluster(deps: ClusterDeps): Cluster {
     const about = { bootId: boot, agentVersion: 'cluster', isolation, inventory };
     const own = { node, session: name };
     const answer = await store.hello({ ...own, server, replaces, ...about, tasks: tasks.map(asTold) });
-    if (answer.outcome !== 'committed') return;
+    if (answer.outcome !== 'committed') return false;
     const renewAtMs = renewalAfter(answer.value.beatMs);
     const session: Session = { ...made, told: new Map(), reports: tasks, renewAtMs };
     note(session, tasks.some(({ saved }) => saved) ? tasks.map(withoutSaved) : tasks);
     sessions.set(node, session);
-    deps.onReady();
+    return true;
   }
 
   async function tell(
@@ -261,7 +230,7 @@ export function startCluster(deps: ClusterDeps): Cluster {
   ): Promise<'committed' | 'refused' | 'unknown'> {
     const { node } = session;
     const tasks = reports(node);
-    const news = tasks.flatMap((task) => observations(session, task));
+    const news = tasks.flatMap((task) => observations(session.told, task));
     if (news.length > 0) {
       const { outcome } = await store.observe({ node, session: session.session }, news);
       if (outcome !== 'committed') return outcome;
@@ -282,7 +251,7 @@ export function startCluster(deps: ClusterDeps): Cluster {
     if (renewed.outcome !== 'committed') return renewed.outcome;
     session.renewAtMs = renewalAfter(renewed.value.beatMs);
     const known = new Set(renewed.value.live.map(({ run }) => run));
-    for (const run of keys) if (!known.has(run)) await stopStranger(node, run);
+    for (const run of keys) if (!known.has(run)) stopStranger(node, run);
     return 'committed';
   }
 
@@ -302,9 +271,14 @@ export function startCluster(deps: ClusterDeps): Cluster {
     for (const run of new Set(tasks.map((task) => task.run))) if (!live.has(run)) driver.forget(run, node);
   }
 
-  async function stopStranger(node: NodeId, run: RunId): Promise<void> {
-    // Asked again at the next look while it is still there, so the answer does not matter.
-    await driver.stop({ outbox: 0, epoch: epoch() ?? 0, node }, { run, ...stranger });
+  /** Nobody waits for it: it is asked again by the next renewal while the run is still there. */
+  function stopStranger(node: NodeId, run: RunId): void {
+    const key = `${run} ${node}`;
+    if (stopping.has(key)) return;
+    stopping.add(key);
+    void driver
+      .stop({ outbox: 0, epoch: epoch() ?? 0, node }, { run, ...stranger })
+      .finally(() => stopping.delete(key));
   }
 
   const loop: Loop = startLoop(world, { name: 'cluster', step, onBug: deps.onBug });
@@ -341,37 +315,4 @@ function groupsOf<T>(items: readonly T[], most: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / most) }, (_, i) =>
     items.slice(i * most, (i + 1) * most),
   );
-}
-
-function asTold({ run, rank, state, exit, halt }: ClusterReport): HeldTask {
-  return { run, rank, state, exit, ...(halt ? { halt } : {}) };
-}
-
-/** A hello tells nothing of saved work: that is still to be told. */
-function withoutSaved({ saved: _, ...task }: ClusterReport): ClusterReport {
-  return task;
-}
-
-export function toldOf({ state, saved, halt }: ClusterReport): Told {
-  return { state, word: saved?.word ?? null, halt: halt?.message ?? null };
-}
-
-/** What is new of a task, in the order in which it came to be: work is saved before an end. */
-export function observations(
-  { told }: Pick<Session, 'told'>,
-  { run, rank, state, exit, began, saved, halt }: ClusterReport,
-): Seen[] {
-  const before = told.get(`${run}/${rank}`);
-  if (before?.state === 'ended') return [];
-  const news: Seen[] = [];
-  if (state !== 'ended' && (halt?.message ?? null) !== (before?.halt ?? null))
-    news.push({ kind: 'halt', run, rank, halt: halt ?? null });
-  if (state === 'accepted') return news;
-  if (began && before?.state !== 'running') news.push({ kind: 'started', run, rank, pid: 1 });
-  if (saved && before?.word !== saved.word) {
-    const { agoMs, step, path } = saved;
-    news.push({ kind: 'checkpoint', run, rank, agoMs, step, path });
-  }
-  if (exit) news.push({ kind: 'ended', run, rank, exit });
-  return news;
 }

@@ -30,6 +30,8 @@ export class Introductions {
   readonly #nodes = new Set<NodeId>();
   #preparing: object | null = null;
   #prepared: Prepared | null = null;
+  /** The last hellos were taken: where they are refused, the next wait for the next look. */
+  #isWelcome = true;
   /** Of the database; that a cluster does not answer is met by the looks. */
   #failure: unknown = null;
 
@@ -49,8 +51,9 @@ export class Introductions {
     return this.#prepared;
   }
 
-  /** Those that were prepared have said hello, or were refused. */
-  done(): void {
+  /** Those that were prepared have said hello, as far as they could. */
+  done({ allRefused }: { readonly allRefused: boolean }): void {
+    this.#isWelcome = !allRefused;
     this.#prepared = null;
     this.#nodes.clear();
   }
@@ -67,8 +70,10 @@ export class Introductions {
   /** Another server leads. */
   clear(): void {
     this.#preparing = null;
+    this.#prepared = null;
     this.#failure = null;
-    this.done();
+    this.#isWelcome = true;
+    this.#nodes.clear();
   }
 
   async #prepare(nodes: readonly NodeId[], boot: string): Promise<void> {
@@ -83,7 +88,9 @@ export class Introductions {
     if (this.#preparing !== own) return;
     this.#preparing = null;
     if (caughtUp) this.#prepared = { boot, replaces };
-    if (caughtUp || this.#failure !== null) this.#deps.onPrepared();
+    const hurries = this.#isWelcome;
+    this.#isWelcome = true;
+    if (hurries && (caughtUp || this.#failure !== null)) this.#deps.onPrepared();
   }
 
   async #catchUp(nodes: readonly NodeId[]): Promise<boolean> {

@@ -144,7 +144,7 @@ export interface Store {
   // Nodes (any server) -----------------------------------------------------------------------------------------
   /** The key a node enrolled, and the session it has now; null when there is no such node. */
   nodeKey(node: NodeId): Promise<{ readonly key: string; readonly session: string | null } | null>;
-  /** The sessions that these nodes have now; those that are not known are left out. */
+  /** The sessions that these nodes have now; those that are not known, or were removed, are left out. */
   nodeSessions(nodes: readonly NodeId[]): Promise<ReadonlyMap<NodeId, string | null>>;
   createEnrolment(enrolment: Enrolment): Promise<void>;
   /** Uses up the one-time token. The same name in the same cluster enrols again as the same node, with a new key. */

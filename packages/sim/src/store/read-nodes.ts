@@ -46,7 +46,9 @@ export function nodes(database: MemoryDatabase, { cluster, after, limit }: NodeQ
 
 export function nodeSessions({ tables }: MemoryDatabase, ids: readonly NodeId[]): Map<NodeId, string | null> {
   const found = ids.flatMap((id) => tables.nodes.get(id) ?? []);
-  return new Map(found.map(({ id, session }) => [id, session]));
+  return new Map(
+    found.filter(({ state }) => state.state !== 'removed').map(({ id, session }) => [id, session]),
+  );
 }
 
 export function nodeKey({ tables }: MemoryDatabase, id: NodeId) {

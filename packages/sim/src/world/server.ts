@@ -114,6 +114,7 @@ export class Server {
     });
     const epoch = () => leader.epoch;
     const { batch } = this.deps;
+    const kind = batch?.cluster.deps.kind ?? '';
     const onReady = (): void => dispatch?.wake();
     const clusters = batch
       ? [
@@ -122,10 +123,10 @@ export class Server {
             store,
             server,
             process: `batch-${pid}`,
-            driver: batchClusterDriver(batch.cluster, batch.inventory, process),
+            driver: batchClusterDriver(batch.cluster, batch.inventory, process, kind === 'kubernetes'),
             epoch,
             onReady,
-            onLook: clusterHealth({ world, store, name: batch.cluster.deps.kind, epoch }),
+            onLook: clusterHealth({ world, store, name: kind, epoch }),
             onBug,
           }),
         ]

@@ -57,7 +57,7 @@ export async function nodeKey(
 
 const sessionsText = {
   name: 'node-sessions',
-  text: 'SELECT id, session FROM node WHERE id = ANY ($1::text[])',
+  text: `SELECT id, session FROM node WHERE id = ANY ($1::text[]) AND state_name <> 'removed'`,
 };
 
 export async function nodeSessions(
