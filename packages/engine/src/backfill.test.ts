@@ -305,6 +305,77 @@ test('conservative: a job that passes on a part of a device changes no device th
   expect(planned.map((id) => startOf(world, id))).toEqual(starts);
 });
 
+/** Its groups are placed one after the other, each where it is best for itself, so that less room may happen to help it. */
+const greedy = demand([group([gpus(2)]), group([], { name: 'loader', cpuMilli: 1000, memoryMib: 1 })]);
+
+/** A gang that chooses greedily waits for the end of the runs in ten minutes, and so many others behind it. */
+function worldBehindGang(others: number): World {
+  const world = worldWith(conservative);
+  for (const name of ['a', 'b'])
+    world.join(node(name, { devices: devices(4), ports: { first: 30_000, count: 10_000 } }));
+  for (const asks of [3, 3]) submit(world, oneTask(asks), 10 * minute);
+  cycle(world);
+  submit(world, greedy, minute);
+  for (let i = 0; i < others; i++) submit(world, oneTask(4), minute);
+  expect(cycle(world)).toEqual([]);
+  const startMs = world.nowMs + 10 * minute;
+  expect(world.engine.planned(world.nowMs)).toHaveLength(1 + others);
+  expect(world.engine.planned(world.nowMs)[0]).toMatchObject({ startMs });
+  return world;
+}
+
+const core = (cpuMilli: number): JobDemand => demand(group([], { cpuMilli, memoryMib: 1 }));
+
+test('conservative: however many pass a gang in one plan, who has ended when it starts does, and who has not waits', () => {
+  const world = worldBehindGang(1);
+  const short = Array.from({ length: 20 }, () => submit(world, core(1), 10 * minute));
+  const long = submit(world, core(1), 11 * minute);
+  expect(cycle(world)).toEqual(short);
+  // In the next plan the gang is looked for again beside it.
+  expect(cycle(world)).toEqual([long]);
+});
+
+test('conservative: who has ended when a gang starts passes it where more ends than may be looked at', () => {
+  const world = worldBehindGang(7);
+  for (let i = 0; i < 2000; i++) submit(world, core(1), 5 * minute + i);
+  while (cycle(world).length > 0);
+  // Eight starts behind two thousand ends: all of them can be planned six times.
+  const short = Array.from({ length: 10 }, () => submit(world, core(1), 10 * minute));
+  expect(cycle(world)).toEqual(short);
+});
+
+test('conservative: a job waits where less room lets a gang start sooner and in the way of the next, though it would have ended by then', () => {
+  const world = worldWith(conservative);
+  for (const [name, cpuMilli] of [
+    ['a', 4000],
+    ['b', 8000],
+    ['c', 8000],
+  ] as const)
+    world.join(node(name, { devices: devices(4), cpuMilli }));
+  const part = (count: number, options: Parameters<typeof group>[1] = {}) =>
+    group(count === 0 ? [] : [gpus(count)], { cpuMilli: 1, memoryMib: 1, ...options });
+  const onNode = (name: string, count: number) =>
+    demand(part(count), { constraints: [{ label: 'node', op: 'in', values: [name] }] });
+  submit(world, onNode('b', 2), 10 * minute);
+  submit(world, onNode('c', 4), 10 * minute);
+  submit(world, onNode('c', 0), 3 * minute);
+  cycle(world);
+  const loader = part(0, { name: 'loader', cpuMilli: 6000, near: { group: 'main', level: 'node' } });
+  // Both of its tasks go to a, where the loader has no room, unless a holds only one of them.
+  const gang = submit(world, demand([part(2, { tasks: 2 }), loader]), 20 * minute);
+  const next = submit(world, demand(part(4, { tasks: 2 })), minute);
+  cycle(world);
+  const startMs = world.nowMs + 10 * minute;
+  expect([gang, next].map((id) => startOf(world, id))).toEqual([startMs, startMs]);
+  const short = submit(world, demand(part(1)), 5 * minute);
+  expect(cycle(world)).toEqual([]);
+  expect(reasonOf(world, short)).toEqual({ code: 'reserved', startMs });
+  expect([gang, next].map((id) => startOf(world, id))).toEqual([startMs, startMs]);
+  // By the time of the first end it has ended too.
+  const shorter = submit(world, demand(part(1)), 3 * minute);
+  expect(cycle(world)).toEqual([shorter]);
+});
+
 const arbitraryDurationMs = fc.constantFrom(null, 10, 30, 70, 200);
 
 const arbitraryAsk: fc.Arbitrary<JobDemand> = fc.oneof(

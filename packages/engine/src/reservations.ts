@@ -60,6 +60,8 @@ export class Reservations {
   #stale = false;
   /** How many of `#byStart` are shaded. */
   #shaded = 0;
+  /** The start that would have been later for the job that was taken back last. */
+  #delayedMs: number | null = null;
 
   /** `placed` is what the walk has placed, and grows. */
   constructor(state: State, placed: PlacedJobs) {
@@ -154,7 +156,8 @@ export class Reservations {
   /**
    * The last job placed, whose places and use are taken, may stay unless a job with a planned start would start later for
    * it. Its places are beside all that is reserved; but where a gang chooses greedily the next plan could choose otherwise,
-   * so that it is made once more to see, a few times in a walk. Asked only where any start is planned.
+   * so that it is made once more to see, a few times in a walk. That is so even of one that would have ended by all of them: with
+   * less room now such a gang may fit sooner, and then be in the way of the next. Asked only where any start is planned.
    */
   admitsLast(): boolean {
     const placed = this.#placed.last()!;
@@ -166,7 +169,7 @@ export class Reservations {
       binding++;
     }
     if (binding === 0 && this.#planned.length === 1) return true;
-    if (!this.#isSteady()) return this.#staysWith();
+    if (!this.#isSteady()) return this.#staysWith(binding === 0);
     for (let i = 0; i < binding; i++) {
       const { slack } = this.#byStart[i]!;
       slack.takePlaced(placed.placement);
@@ -186,11 +189,12 @@ export class Reservations {
     return this.#byStart.map(({ start }) => start.startMs);
   }
 
-  /** The first start that a job ending then would still meet. */
+  /** The first start that a job ending then would still meet; of one that would meet none, the one that would be later for it. */
   keptFor(endMs: number): Kept {
     const binding = this.#byStart.find(({ start }) => start.startMs < endMs);
-    invariant(binding, 'room is kept for a job that starts before others end');
-    return { startMs: binding.start.startMs };
+    const startMs = binding?.start.startMs ?? this.#delayedMs;
+    invariant(startMs !== null, 'room is kept for a job that starts before others end, or would be later');
+    return { startMs };
   }
 
   #resolve(): void {
@@ -216,23 +220,29 @@ export class Reservations {
     return this.#state.queue.entryOf(job).lane.shape;
   }
 
-  /** Plans all of them anew, beside what was placed last. */
-  #staysWith(): boolean {
-    if (++this.#again > againMax) return false;
+  /**
+   * Plans all of them anew, beside what was placed last. Where no more may be looked at, one that ends before they start stays
+   * unseen, and nobody else.
+   */
+  #staysWith(endsBefore: boolean): boolean {
+    if (++this.#again > againMax) return endsBefore;
     this.unshade();
     const [planned, byStart] = [this.#planned, this.#byStart];
     this.#planned = [];
     this.#byStart = [];
     for (const { job, id, start } of planned) {
       const found = this.#find(job);
-      if (found && found.start.startMs <= start.startMs) this.#add({ ...found, id });
-      else {
-        this.#planned = planned;
-        this.#byStart = byStart;
-        // The last one placed is taken back.
-        this.#holdings.length = Math.min(this.#holdings.length, this.#placed.length - 1);
-        return false;
+      if (found && found.start.startMs <= start.startMs) {
+        this.#add({ ...found, id });
+        continue;
       }
+      this.#planned = planned;
+      this.#byStart = byStart;
+      if (!found && this.#looks.left <= 0 && endsBefore) return true;
+      this.#delayedMs = start.startMs;
+      // The last one placed is taken back.
+      this.#holdings.length = Math.min(this.#holdings.length, this.#placed.length - 1);
+      return false;
     }
     return true;
   }

@@ -116,7 +116,7 @@ export class ReferenceFuture {
     if (before.length === 0) return true;
     if (before.length === 1 && before[0]!.startMs >= endMs) return true;
     if (before.every((each) => (this.#depth === 1 ? isPlain(each.row) : isSteady(each.row)))) return true;
-    if (++this.#again > 16) return false;
+    if (++this.#again > 16) return before.every(({ startMs }) => startMs >= endMs);
     this.start(row, unit);
     this.planned = [];
     const again = before.map((each) => this.#find(each.row));
