@@ -206,7 +206,7 @@ function waitText(reason: WaitReason): string {
     case 'reserved':
       return reason.startMs === null
         ? 'a job ahead waits for room, and under the policy nobody passes it'
-        : 'what is free, or what its ceilings leave, is kept for a job ahead, which is planned to start before this one would end; a shorter time limit may let it start';
+        : 'what is free, or what its ceilings leave, is kept for a job ahead, which would start later for it; a shorter time limit may let it start';
     case 'behind':
       return reason.ahead === 0
         ? 'it is the turn of other projects, by their shares'
