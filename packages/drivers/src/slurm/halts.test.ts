@@ -20,6 +20,7 @@ test.each([
   [{ reason: 'BeginTime', eligibleS: nowS + 60 }, 'delayed in Slurm until 2026-11-18T12:01:00Z, not through'],
   // The reason is written at Slurm's next pass.
   [{ reason: 'Resources', eligibleS: nowS + 60 }, 'delayed in Slurm until 2026-11-18T12:01:00Z, not through'],
+  [{ reason: 'BeginTime', eligibleS: 9e15 }, 'delayed in Slurm until 9999-12-31T23:59:59Z, not through'],
   [{ reason: 'Dependency', eligibleS: 0 }, 'made to wait for another job in Slurm, not through Muster; '],
   [{ reason: 'DependencyNeverSatisfied', eligibleS: 0 }, 'made to wait for another job in Slurm, '],
 ] as const)('a job that waits with %j is %s', (more, text) => {

@@ -5,6 +5,8 @@ import type { Halt } from '@muster/model';
 import type { SlurmJob } from './listing.ts';
 
 const outside = 'not through Muster';
+/** The end of the year 9999: Slurm takes any time, a date does not. */
+const lastS = 253_402_300_799;
 
 /** Null for a job that only waits for room, or runs. `nowS` is the controller's clock. */
 export function haltOf(job: SlurmJob, nowS: number): Halt | null {
@@ -28,7 +30,7 @@ export function haltOf(job: SlurmJob, nowS: number): Halt | null {
       `${again}made to wait for another job in Slurm, ${outside}; scontrol update jobid=${id} dependency= lets it start`,
     );
   if (eligibleS <= nowS) return null;
-  const until = new Date(eligibleS * 1000).toISOString().replace('.000Z', 'Z');
+  const until = new Date(Math.min(eligibleS, lastS) * 1000).toISOString().replace('.000Z', 'Z');
   return halt(
     'delayed',
     `${again}delayed in Slurm until ${until}, ${outside}; scontrol update jobid=${id} starttime=now lets it start`,

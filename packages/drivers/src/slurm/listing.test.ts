@@ -28,7 +28,7 @@ test('a job is read with what it holds of each node', () => {
       eligibleS: 1794821731,
       restarts: 0,
       endS: 1_794_822_331,
-      isPart: false,
+      partOf: null,
       user: 'root',
       uses: [
         { node: 'n1', cpus: 2, memoryMib: 200, gres: 'gpu:h100:2(IDX:0-1)' },

@@ -51,8 +51,8 @@ export interface SlurmJob {
   readonly restarts: number;
   /** When it ended, or will at the latest. */
   readonly endS: number;
-  /** A component of a heterogeneous job, which only Slurm's backfill starts, and that looks seldom. */
-  readonly isPart: boolean;
+  /** Of a component of a heterogeneous job, which only Slurm's backfill starts, seldom: the id of the first one, whose the script is. */
+  readonly partOf: number | null;
   readonly user: string;
   readonly uses: readonly NodeUse[];
 }
@@ -142,7 +142,7 @@ export function parseJobs(text: string): SlurmJob[] {
       eligibleS: job.eligible_time,
       restarts: job.restart_cnt,
       endS: job.end_time,
-      isPart: job.het_job_id > 0,
+      partOf: job.het_job_id > 0 ? job.het_job_id : null,
       user: job.user_name,
       uses: held.map(({ nodename, memory_allocated, sockets }, i) => ({
         node: nodename,

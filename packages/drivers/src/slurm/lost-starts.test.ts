@@ -6,15 +6,18 @@ import { isLostStart, overLostStarts } from './lost-starts.ts';
 import type { Evidence } from './run-directory.ts';
 
 const job = (more: Partial<SlurmJob>): SlurmJob =>
-  ({ id: 7, phase: 'waits', isPart: false, restarts: 0, ...more }) as SlurmJob;
+  ({ id: 7, phase: 'waits', partOf: null, restarts: 0, ...more }) as SlurmJob;
 const claimedBy = (id: number | null): Evidence => ({ claim: { job: id } }) as Evidence;
 
 it('takes a waiting job for a lost start when it, or what it is a part of, claimed the key', () => {
   expect(isLostStart(job({}), claimedBy(7))).toBe(true);
-  expect(isLostStart(job({ isPart: true, id: 8 }), claimedBy(7))).toBe(true);
+  expect(isLostStart(job({ partOf: 7, id: 8 }), claimedBy(7))).toBe(true);
   expect(isLostStart(job({ phase: 'holds' }), claimedBy(7))).toBe(false);
   // Put back into the queue by an outside hand.
   expect(isLostStart(job({ restarts: 1 }), claimedBy(7))).toBe(false);
+  // Another submit of a gang that runs.
+  expect(isLostStart(job({ partOf: 9, id: 9 }), claimedBy(7))).toBe(false);
+  expect(isLostStart(job({ partOf: 9, id: 10 }), claimedBy(7))).toBe(false);
   // Another submit of the key; one that a stop keeps from beginning; one that nobody claimed.
   expect(isLostStart(job({ id: 8 }), claimedBy(7))).toBe(false);
   expect(isLostStart(job({}), claimedBy(null))).toBe(false);

@@ -17,11 +17,11 @@ export interface LostStart {
  * that somebody had Slurm put back into the queue waits indeed.
  */
 export function isLostStart(
-  { id, phase, isPart, restarts }: SlurmJob,
+  { id, phase, partOf, restarts }: SlurmJob,
   evidence: Pick<Evidence, 'claim'> | null,
 ): boolean {
   const claimant = evidence?.claim?.job ?? null;
-  return phase === 'waits' && restarts === 0 && claimant !== null && (id === claimant || isPart);
+  return phase === 'waits' && restarts === 0 && claimant !== null && (id === claimant || partOf === claimant);
 }
 
 /** Those of which nothing runs any more. */

@@ -31,7 +31,7 @@ function job(id: number, state: JobState, more: Partial<SlurmJob> = {}): SlurmJo
     eligibleS: id,
     restarts: 0,
     endS: 0,
-    isPart: false,
+    partOf: null,
     user: 'root',
     uses: [],
     ...more,

@@ -16,7 +16,7 @@ const job = (name: string, comment: string, more: Partial<SlurmJob> = {}): Slurm
     eligibleS: 1,
     restarts: 0,
     endS: 0,
-    isPart: false,
+    partOf: null,
     user: 'ann',
     uses,
     ...more,

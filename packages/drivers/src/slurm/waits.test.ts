@@ -21,8 +21,8 @@ test('a job of ours that waits for longer than a minute is overdue, a heterogene
   expect(at(160)).toBe('');
   expect(at(161)).toBe(`${run} Resources`);
   expect(at(161, { phase: 'holds' })).toBe('');
-  expect(at(161, { isPart: true })).toBe('');
-  expect(at(701, { isPart: true })).toBe(`${run} Resources`);
+  expect(at(161, { partOf: 7 })).toBe('');
+  expect(at(701, { partOf: 7 })).toBe(`${run} Resources`);
 });
 
 test('one that somebody keeps is not overdue, and has its minute once it is let go', () => {

@@ -29,7 +29,8 @@ export class Waits {
       if (haltedS !== undefined) halted.set(job.id, haltedS);
       if (job.phase !== 'waits' || haltedS === nowS || !isRunId(job.name)) continue;
       const sinceS = Math.max(job.submittedS, job.eligibleS, haltedS ?? this.#openedS);
-      if (nowS - sinceS > this.#maxS * (job.isPart ? partsWaitLonger : 1)) found.set(job.name, job.reason);
+      if (nowS - sinceS > this.#maxS * (job.partOf !== null ? partsWaitLonger : 1))
+        found.set(job.name, job.reason);
     }
     this.#halted = halted;
     return found;

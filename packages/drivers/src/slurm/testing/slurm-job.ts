@@ -14,7 +14,7 @@ export function slurmJob(run: RunId, more: Partial<SlurmJob> = {}): SlurmJob {
     eligibleS: 100,
     restarts: 0,
     endS: 0,
-    isPart: false,
+    partOf: null,
     user: 'muster',
     uses: [],
     ...more,
