@@ -1,7 +1,7 @@
 // A controller that was killed before it wrote that a job began comes back with it as one that waits, while its script runs (measured).
 // Cancelled then, it counts as over at once and nothing reaches its processes, for minutes. So it is left alone until every node has
-// registered: a node is told there to end what the controller takes for waiting (reliability.md, section 4). Then it is cancelled, unless
-// it was started again before, found its key claimed and did nothing.
+// registered: a node that reports what the controller takes for waiting is told to end it. Then it is cancelled, unless it was started
+// again before, found its key claimed and did nothing (0013, point 18).
 import type { RunId } from '@muster/model';
 import type { SlurmJob } from './listing.ts';
 import type { Evidence } from './run-directory.ts';
